@@ -1,0 +1,156 @@
+//! One message of a conversation.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// Who speaks.
+///
+/// OpenAI's `developer` is mapped to [`Role::System`] by the dialect, which reports it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Role {
+    /// Instructions.
+    System,
+    /// The person, or the environment speaking in their place.
+    User,
+    /// The model.
+    Assistant,
+    /// The result of a tool call.
+    Tool,
+}
+
+impl Role {
+    /// The name that templates and wire formats use.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::System => "system",
+            Self::User => "user",
+            Self::Assistant => "assistant",
+            Self::Tool => "tool",
+        }
+    }
+}
+
+impl std::fmt::Display for Role {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a message says. Absent, empty and a list of one text part are three different spellings.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Content {
+    /// No key, or null.
+    #[default]
+    Absent,
+    /// A plain string, possibly empty.
+    Text(String),
+    /// A list of parts, possibly empty.
+    Parts(Vec<Part>),
+}
+
+/// One element of a content list.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Part {
+    /// Text.
+    Text(String),
+}
+
+impl Content {
+    /// The text, parts joined without a separator, absent as empty.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Absent => Cow::Borrowed(""),
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Parts(parts) => match parts.as_slice() {
+                [Part::Text(only)] => Cow::Borrowed(only),
+                many => Cow::Owned(many.iter().map(|Part::Text(text)| text.as_str()).collect()),
+            },
+        }
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::Text(text.to_owned())
+    }
+}
+
+/// The arguments of a call, as they were written.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Arguments {
+    /// JSON text, byte for byte as the model or the client wrote it; it may be malformed.
+    Text(String),
+    /// A JSON value, where the dialect carries parsed arguments and the spelling is lost.
+    Json(Value),
+}
+
+impl Arguments {
+    /// The parsed value; `None` where the text is no JSON.
+    pub fn parsed(&self) -> Option<Cow<'_, Value>> {
+        match self {
+            Self::Text(text) => serde_json::from_str(text).ok().map(Cow::Owned),
+            Self::Json(value) => Some(Cow::Borrowed(value)),
+        }
+    }
+
+    /// The arguments as JSON text.
+    pub fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text),
+            Self::Json(value) => Cow::Owned(value.to_string()),
+        }
+    }
+}
+
+/// A function that the model asked to be called.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct ToolCall {
+    /// The id by which the result will name it.
+    pub id: Option<String>,
+    /// The function.
+    pub name: String,
+    /// Its arguments.
+    pub arguments: Arguments,
+}
+
+/// One message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Message {
+    /// Who speaks.
+    pub role: Role,
+    /// What is said.
+    #[serde(default)]
+    pub content: Content,
+    /// The thinking that came before it (`reasoning_content` on the wire).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reasoning: Option<String>,
+    /// The calls that an assistant makes.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tool_calls: Vec<ToolCall>,
+    /// The call that a tool message answers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tool_call_id: Option<String>,
+    /// The speaker's or the tool's name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+}
+
+impl Message {
+    /// A message of `role` that says `content` and nothing else.
+    pub fn new(role: Role, content: impl Into<Content>) -> Self {
+        Self {
+            role,
+            content: content.into(),
+            reasoning: None,
+            tool_calls: Vec::new(),
+            tool_call_id: None,
+            name: None,
+        }
+    }
+}

@@ -1,0 +1,2 @@
+//! The verbatim binary.
+fn main() {}

@@ -1,0 +1,1 @@
+//! Wire bodies to and from the canonical conversation

@@ -1,0 +1,1 @@
+//! A language model on the CPU, in process

@@ -1,0 +1,1 @@
+//! A seeded engine with a latency model

@@ -1,0 +1,45 @@
+//! How to sample.
+
+use verbatim_tokens::TokenId;
+
+/// Sampling parameters, engine-neutral and complete: an engine is never left to its own defaults.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Params {
+    /// At most this many tokens, stop token included.
+    pub max_tokens: u32,
+    /// 0 is greedy.
+    pub temperature: f32,
+    /// Nucleus mass in (0, 1]; 1 is off.
+    pub top_p: f32,
+    /// Keep the k most likely; `None` is off.
+    pub top_k: Option<u32>,
+    /// Drop tokens less likely than this share of the most likely one; 0 is off.
+    pub min_p: f32,
+    /// Subtracted once from the logit of every token already sampled in this turn.
+    pub presence_penalty: f32,
+    /// Subtracted from the logit of a token for each time it was sampled in this turn.
+    pub frequency_penalty: f32,
+    /// Ids that end the turn; the one that did is part of the reply.
+    pub stop_ids: Vec<TokenId>,
+    /// Seed of the sampler; `None` lets the engine choose.
+    pub seed: Option<u64>,
+    /// How many alternatives to report a token.
+    pub top_logprobs: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            max_tokens: 1024,
+            temperature: 1.0,
+            top_p: 1.0,
+            top_k: None,
+            min_p: 0.0,
+            presence_penalty: 0.0,
+            frequency_penalty: 0.0,
+            stop_ids: Vec::new(),
+            seed: None,
+            top_logprobs: 0,
+        }
+    }
+}

@@ -1,0 +1,42 @@
+//! What an attempt samples after, and how it is named.
+
+use std::sync::Arc;
+
+use verbatim_tokens::TokenId;
+
+/// A fresh name for one attempt: 32 hexadecimal digits, never reused, never a prefix of another
+/// (SGLang aborts by prefix).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct AttemptId(u128);
+
+impl AttemptId {
+    /// A new unguessable name.
+    pub fn fresh() -> Self {
+        Self(rand::random())
+    }
+}
+
+impl std::fmt::Display for AttemptId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:032x}", self.0)
+    }
+}
+
+impl std::fmt::Debug for AttemptId {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        std::fmt::Display::fmt(self, f)
+    }
+}
+
+/// Names the session whose prefix an engine may hold; never its secret token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SessionKey(pub Arc<str>);
+
+/// Prompt ids and where their prefix is likely cached.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    /// Every id that the model is to have read, the first one first.
+    pub ids: Arc<[TokenId]>,
+    /// The session, so that its turns meet their own prefix.
+    pub session: SessionKey,
+}

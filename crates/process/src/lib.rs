@@ -1,0 +1,1 @@
+//! Process groups that end with their owner

@@ -1,0 +1,1 @@
+//! When a turn may run: a sans-I/O state machine

@@ -1,0 +1,1 @@
+//! An agent with a tool loop
