@@ -34,6 +34,7 @@ impl Matcher for LooseReplay {
         let same = stored.role == sent.role
             && stored.content.text() == sent.content.text()
             && same_reasoning(stored, sent)
+            && agree(&stored.tool_call_id, &sent.tool_call_id)
             && stored.tool_calls.len() == sent.tool_calls.len()
             && stored.tool_calls.iter().zip(&sent.tool_calls).all(|(a, b)| same_call(a, b));
         if same { Verdict::Equivalent } else { Verdict::Different }
@@ -47,12 +48,17 @@ fn same_reasoning(stored: &Message, sent: &Message) -> bool {
     }
 }
 
-fn same_call(stored: &ToolCall, sent: &ToolCall) -> bool {
-    let ids_agree = match (&stored.id, &sent.id) {
+/// Whether two call ids contradict each other. Ids are unique, so equal ones are decisive; agents
+/// without the field lose nothing.
+fn agree(stored: &Option<String>, sent: &Option<String>) -> bool {
+    match (stored, sent) {
         (Some(a), Some(b)) => a == b,
         _ => true,
-    };
-    ids_agree && stored.name == sent.name && same_arguments(&stored.arguments, &sent.arguments)
+    }
+}
+
+fn same_call(stored: &ToolCall, sent: &ToolCall) -> bool {
+    agree(&stored.id, &sent.id) && stored.name == sent.name && same_arguments(&stored.arguments, &sent.arguments)
 }
 
 fn same_arguments(stored: &Arguments, sent: &Arguments) -> bool {

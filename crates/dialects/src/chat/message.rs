@@ -1,0 +1,117 @@
+//! One message of a chat request.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
+use verbatim_events::Cause;
+
+use super::fields::excerpt;
+use crate::Invalid;
+
+/// Parses message `at`.
+pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
+    let path = |field: &str| format!("messages[{at}]{field}");
+    let fields: Map<String, Value> = serde_json::from_str(raw.get())
+        .map_err(|_| Invalid::new(path(""), format!("{} is not an object", excerpt(raw))))?;
+    let role = role(&path(".role"), fields.get("role"), lost)?;
+    let mut message = Message::new(role, "");
+    message.content = Content::Absent;
+    for (name, value) in fields {
+        let field = path(&format!(".{name}"));
+        match (name.as_str(), value) {
+            ("role", _) | (_, Value::Null) => {}
+            ("content", value) => message.content = content(&field, value)?,
+            ("reasoning_content" | "reasoning", Value::String(text)) if role == Role::Assistant => {
+                message.reasoning = Some(text);
+            }
+            ("tool_calls", value) if role == Role::Assistant => message.tool_calls = calls(&field, value)?,
+            ("tool_call_id", Value::String(id)) if role == Role::Tool => message.tool_call_id = Some(id),
+            ("name", Value::String(name)) => message.name = Some(name),
+            ("function_call", _) => {
+                return Err(Invalid::new(field, "is not supported; use tool_calls"));
+            }
+            ("reasoning_content" | "reasoning" | "tool_call_id" | "name", value) => {
+                return Err(Invalid::new(field, format!("{value} is not a string")));
+            }
+            _ => lost.push(Cause::FieldIgnored { field: format!("messages[].{name}") }),
+        }
+    }
+    if role != Role::Assistant && message.content == Content::Absent {
+        let problem = "must be a string or a list of text parts; only an assistant's may be null";
+        return Err(Invalid::new(path(".content"), problem));
+    }
+    Ok(message)
+}
+
+fn role(field: &str, value: Option<&Value>, lost: &mut Vec<Cause>) -> Result<Role, Invalid> {
+    let expected = "must be one of \"system\", \"developer\", \"user\", \"assistant\", \"tool\"";
+    match value.and_then(Value::as_str) {
+        Some("system") => Ok(Role::System),
+        Some("developer") => {
+            lost.push(Cause::RoleMapped { from: "developer".into() });
+            Ok(Role::System)
+        }
+        Some("user") => Ok(Role::User),
+        Some("assistant") => Ok(Role::Assistant),
+        Some("tool") => Ok(Role::Tool),
+        Some(other) => Err(Invalid::new(field, format!("{other:?} {expected}"))),
+        None => Err(Invalid::new(field, expected)),
+    }
+}
+
+fn content(field: &str, value: Value) -> Result<Content, Invalid> {
+    match value {
+        Value::String(text) => Ok(Content::Text(text)),
+        Value::Array(parts) => parts
+            .into_iter()
+            .enumerate()
+            .map(|(at, value)| part(&format!("{field}[{at}]"), value))
+            .collect::<Result<_, _>>()
+            .map(Content::Parts),
+        other => Err(Invalid::new(field, format!("{other} is not a string or a list of text parts"))),
+    }
+}
+
+fn part(field: &str, value: Value) -> Result<Part, Invalid> {
+    match (value.get("type").and_then(Value::as_str), value.get("text")) {
+        (Some("text"), Some(Value::String(text))) => Ok(Part::Text(text.clone())),
+        (Some("text"), _) => Err(Invalid::new(format!("{field}.text"), "must be a string")),
+        (Some(kind), _) => {
+            Err(Invalid::new(format!("{field}.type"), format!("{kind:?} is not supported; send text parts")))
+        }
+        (None, _) => Err(Invalid::new(format!("{field}.type"), "must be \"text\"")),
+    }
+}
+
+fn calls(field: &str, value: Value) -> Result<Vec<ToolCall>, Invalid> {
+    let Value::Array(calls) = value else {
+        return Err(Invalid::new(field, format!("{value} is not a list of tool calls")));
+    };
+    calls.into_iter().enumerate().map(|(at, value)| call(&format!("{field}[{at}]"), &value)).collect()
+}
+
+fn call(field: &str, value: &Value) -> Result<ToolCall, Invalid> {
+    let function = value
+        .get("function")
+        .filter(|function| function.is_object())
+        .ok_or_else(|| Invalid::new(format!("{field}.function"), "must be an object"))?;
+    let name = function
+        .get("name")
+        .and_then(Value::as_str)
+        .ok_or_else(|| Invalid::new(format!("{field}.function.name"), "must be a string"))?;
+    let arguments = match function.get("arguments") {
+        None | Some(Value::Null) => Arguments::Text(String::new()),
+        Some(Value::String(text)) => Arguments::Text(text.clone()),
+        Some(object @ Value::Object(_)) => Arguments::Json(object.clone()),
+        Some(other) => {
+            let problem = format!("{other} is neither JSON text nor an object");
+            return Err(Invalid::new(format!("{field}.function.arguments"), problem));
+        }
+    };
+    let id = match value.get("id") {
+        None | Some(Value::Null) => None,
+        Some(Value::String(id)) => Some(id.clone()),
+        Some(other) => return Err(Invalid::new(format!("{field}.id"), format!("{other} is not a string"))),
+    };
+    Ok(ToolCall { id, name: name.to_owned(), arguments })
+}

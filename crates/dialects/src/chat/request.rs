@@ -1,0 +1,216 @@
+//! A chat request, split and checked.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+use verbatim_chat::{Chain, Key, Message, Setup, Tool};
+use verbatim_events::Cause;
+
+use super::body::Body;
+use super::fields::{excerpt, is_null, number, read, refuse};
+use super::message;
+use crate::{Invalid, Sampling, Wire};
+
+/// A request whose fields are checked and whose messages are not parsed yet.
+pub struct Request<'a> {
+    /// The model's name as sent; it is echoed.
+    pub model: Option<String>,
+    /// Whether the reply is to be streamed.
+    pub stream: bool,
+    /// Whether a stream ends with a usage chunk.
+    pub include_usage: bool,
+    /// What is asked of the sampler.
+    pub sampling: Sampling,
+    /// What was accepted and will not be acted on.
+    pub lost: Vec<Cause>,
+    messages: Vec<&'a RawValue>,
+    chains: Vec<Chain>,
+    tools: Option<&'a RawValue>,
+    tools_hidden: bool,
+    template: Option<&'a RawValue>,
+}
+
+impl<'a> Request<'a> {
+    /// Splits a body.
+    ///
+    /// # Errors
+    /// [`Invalid`] if it is no JSON object, has no messages, or asks for what cannot be given.
+    pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
+        let text = std::str::from_utf8(body).map_err(|error| Invalid::new("body", format!("not UTF-8: {error}")))?;
+        let Body(fields) =
+            serde_json::from_str(text).map_err(|error| Invalid::new("body", format!("not a JSON object: {error}")))?;
+        let mut request = Self {
+            model: None,
+            stream: false,
+            include_usage: false,
+            sampling: Sampling::default(),
+            lost: Vec::new(),
+            messages: Vec::new(),
+            chains: Vec::new(),
+            tools: None,
+            tools_hidden: false,
+            template: None,
+        };
+        let mut limit = None;
+        for (name, raw) in fields {
+            if name == "max_tokens" {
+                limit = positive(&name, raw)?;
+            } else {
+                request.take(&name, raw)?;
+            }
+        }
+        request.sampling.max_tokens = request.sampling.max_tokens.or(limit);
+        if request.sampling.top_logprobs > 0 && !request.sampling.logprobs {
+            return Err(Invalid::new("top_logprobs", "needs logprobs: true"));
+        }
+        if request.messages.is_empty() {
+            return Err(Invalid::new("messages", "must hold at least one message"));
+        }
+        request.hash();
+        Ok(request)
+    }
+
+    fn take(&mut self, name: &str, raw: &'a RawValue) -> Result<(), Invalid> {
+        let sampling = &mut self.sampling;
+        match name {
+            "messages" => self.messages = read(name, raw, "a list of messages")?.unwrap_or_default(),
+            "model" => self.model = read(name, raw, "a string")?,
+            "stream" => self.stream = read(name, raw, "true or false")?.unwrap_or_default(),
+            "stream_options" => {
+                let options: Option<Map<String, Value>> = read(name, raw, "an object")?;
+                self.include_usage =
+                    options.is_some_and(|options| options.get("include_usage") == Some(&Value::Bool(true)));
+            }
+            "tools" => self.tools = Some(raw).filter(|raw| !is_null(raw) && raw.get() != "[]"),
+            "tool_choice" => self.tools_hidden = hides_tools(name, raw)?,
+            "chat_template_kwargs" => self.template = Some(raw).filter(|raw| !is_null(raw)),
+            "max_completion_tokens" => sampling.max_tokens = positive(name, raw)?,
+            "temperature" => sampling.temperature = number(name, raw, 0.0..=100.0)?,
+            "top_p" => sampling.top_p = number(name, raw, f32::MIN_POSITIVE..=1.0)?,
+            "min_p" => sampling.min_p = number(name, raw, 0.0..=1.0)?,
+            "top_k" => {
+                let k: Option<i64> = read(name, raw, "a whole number")?;
+                sampling.top_k = k.filter(|k| *k > 0).map(|k| k.min(i64::from(u32::MAX)) as u32);
+            }
+            "presence_penalty" => sampling.presence_penalty = number(name, raw, -2.0..=2.0)?,
+            "frequency_penalty" => sampling.frequency_penalty = number(name, raw, -2.0..=2.0)?,
+            "stop" => sampling.stop = stop(name, raw)?,
+            "seed" => sampling.seed = read::<i64>(name, raw, "a whole number")?.map(|seed| seed as u64),
+            "logprobs" => sampling.logprobs = read(name, raw, "true or false")?.unwrap_or_default(),
+            "top_logprobs" => match read::<u8>(name, raw, "a whole number from 0 to 20")? {
+                Some(count) if count > 20 => {
+                    return Err(Invalid::new(name, format!("{count} is not a whole number from 0 to 20")));
+                }
+                count => sampling.top_logprobs = count.unwrap_or_default(),
+            },
+            "n" => {
+                if read::<u64>(name, raw, "a whole number")?.is_some_and(|n| n != 1) {
+                    let problem = format!("{} is not supported; send n=1 and open one session a sample", raw.get());
+                    return Err(Invalid::new(name, problem));
+                }
+            }
+            "modalities" => {
+                if !is_null(raw) && read::<Vec<String>>(name, raw, "a list of strings")? != Some(vec!["text".into()]) {
+                    let problem = format!("{} is not supported; only [\"text\"] is", excerpt(raw));
+                    return Err(Invalid::new(name, problem));
+                }
+            }
+            "response_format" => {
+                let format: Option<Map<String, Value>> = read(name, raw, "an object")?;
+                if format.is_some_and(|format| format.get("type").and_then(Value::as_str) != Some("text")) {
+                    let problem = format!("{} is not supported; only {{\"type\": \"text\"}} is", excerpt(raw));
+                    return Err(Invalid::new(name, problem));
+                }
+            }
+            "audio" | "web_search_options" | "prediction" => refuse(name, raw, "leave it out")?,
+            "functions" | "function_call" => refuse(name, raw, "use tools and tool_choice")?,
+            "logit_bias" => refuse(name, raw, "leave it out: the engine's own distribution is what trains")?,
+            "input_ids" => refuse(name, raw, "send messages: the server holds the session's ids")?,
+            _ if is_null(raw) => {}
+            _ => self.lost.push(Cause::FieldIgnored { field: name.to_owned() }),
+        }
+        Ok(())
+    }
+
+    fn hash(&mut self) {
+        let raw = |field: Option<&'a RawValue>| field.map_or(&b""[..], |raw| raw.get().as_bytes());
+        let hidden = [u8::from(self.tools_hidden)];
+        let root = Chain::from_key(Key::of([raw(self.tools), &hidden[..], raw(self.template)]));
+        self.chains.push(root);
+        self.chains.extend(self.messages.iter().scan(root, |chain, message| {
+            *chain = chain.then(Key::of([message.get().as_bytes()]));
+            Some(*chain)
+        }));
+    }
+}
+
+impl Wire for Request<'_> {
+    fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    fn bytes(&self, count: usize) -> Chain {
+        self.chains[count.min(self.messages.len())]
+    }
+
+    fn setup(&self) -> Result<Setup, Invalid> {
+        let template = match self.template {
+            Some(raw) => read("chat_template_kwargs", raw, "an object")?.unwrap_or_default(),
+            None => Map::new(),
+        };
+        let tools = match self.tools {
+            Some(raw) if !self.tools_hidden => tools(raw)?,
+            _ => Vec::new(),
+        };
+        Ok(Setup { tools, template })
+    }
+
+    fn message(&self, at: usize, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
+        message::parse(at, self.messages[at], lost)
+    }
+}
+
+fn positive(field: &str, raw: &RawValue) -> Result<Option<u32>, Invalid> {
+    match read::<u64>(field, raw, "a whole number above 0")? {
+        Some(0) => Err(Invalid::new(field, "0 is not a whole number above 0")),
+        value => Ok(value.map(|value| value.min(u64::from(u32::MAX)) as u32)),
+    }
+}
+
+fn stop(field: &str, raw: &RawValue) -> Result<Vec<String>, Invalid> {
+    let expected = "a string or a list of non-empty strings";
+    let strings = match raw.get().as_bytes().first() {
+        Some(b'"') => read::<String>(field, raw, expected)?.map(|one| vec![one]),
+        _ => read::<Vec<String>>(field, raw, expected)?,
+    };
+    let strings = strings.unwrap_or_default();
+    if strings.iter().any(String::is_empty) {
+        return Err(Invalid::new(field, format!("{} is not {expected}", excerpt(raw))));
+    }
+    Ok(strings)
+}
+
+/// Whether the choice hides the tools from the model.
+fn hides_tools(field: &str, raw: &RawValue) -> Result<bool, Invalid> {
+    match raw.get() {
+        "null" | "\"auto\"" => Ok(false),
+        "\"none\"" => Ok(true),
+        _ => {
+            let problem = format!("{} is not supported; send \"auto\" or \"none\"", excerpt(raw));
+            Err(Invalid::new(field, problem))
+        }
+    }
+}
+
+fn tools(raw: &RawValue) -> Result<Vec<Tool>, Invalid> {
+    let list: Vec<Tool> = read("tools", raw, "a list of tools")?.unwrap_or_default();
+    for (at, tool) in list.iter().enumerate() {
+        let kind = tool.0.get("type").and_then(Value::as_str);
+        if kind != Some("function") {
+            return Err(Invalid::new(format!("tools[{at}].type"), "must be \"function\"; other tools are not supported"));
+        }
+        if tool.name().is_none_or(str::is_empty) {
+            return Err(Invalid::new(format!("tools[{at}].function.name"), "must be a non-empty string"));
+        }
+    }
+    Ok(list)
+}

@@ -1,0 +1,113 @@
+//! Why something was lost.
+
+use serde::{Deserialize, Serialize};
+use verbatim_tokens::MaskCause;
+
+/// One kind of loss. Nothing is dropped, changed, masked or refused without one of these.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", tag = "cause")]
+pub enum Cause {
+    /// A field of a request was accepted and not acted on.
+    FieldIgnored {
+        /// The field.
+        field: String,
+    },
+    /// A message's role has no counterpart and was taken for another.
+    RoleMapped {
+        /// The role on the wire.
+        from: String,
+    },
+    /// A replayed message came back in another spelling; the stored one was kept.
+    Respelt,
+    /// A request left the session's lineage and began a branch.
+    Forked,
+    /// A request matched nothing of the session and began a root.
+    Rerooted,
+    /// A linear session dropped its last turn, because the request replaced it.
+    RolledBack,
+    /// A turn had no legal end; one was added as an observation.
+    JunctionRepaired,
+    /// A turn ended inside its think block.
+    ReasoningOpen,
+    /// A turn ended inside a tool call, which became content.
+    CallOpen,
+    /// A tool call was malformed and became content.
+    CallMalformed,
+    /// A stop string cut tokens that the engine had sampled beyond it.
+    StoppedBeyond,
+    /// An attempt was aborted by the engine or by a closing gate and resumed.
+    AttemptAborted,
+    /// The engine failed; the turn was not committed.
+    EngineFailed {
+        /// The kind of failure.
+        kind: String,
+    },
+    /// The turn was held beyond its deadline.
+    HoldExpired,
+    /// The client left before its turn was committed.
+    ClientGone,
+    /// The session closed before its turn was committed.
+    SessionClosed,
+    /// Another turn of a linear session was committed first.
+    Raced,
+    /// Sampled tokens of a row carry no loss.
+    Masked {
+        /// Why.
+        mask: MaskCause,
+    },
+    /// The agent ended with an error.
+    AgentFailed,
+    /// The agent used up its time.
+    AgentTimeout,
+    /// The agent's output could not be read.
+    AgentOutput,
+    /// The agent ended without one committed turn.
+    NoTurns,
+    /// The run was interrupted.
+    Interrupted,
+    /// A row could not be made.
+    RowRefused,
+}
+
+impl Cause {
+    /// A stable short name, for metrics and tables.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::FieldIgnored { .. } => "field_ignored",
+            Self::RoleMapped { .. } => "role_mapped",
+            Self::Respelt => "respelt",
+            Self::Forked => "forked",
+            Self::Rerooted => "rerooted",
+            Self::RolledBack => "rolled_back",
+            Self::JunctionRepaired => "junction_repaired",
+            Self::ReasoningOpen => "reasoning_open",
+            Self::CallOpen => "call_open",
+            Self::CallMalformed => "call_malformed",
+            Self::StoppedBeyond => "stopped_beyond",
+            Self::AttemptAborted => "attempt_aborted",
+            Self::EngineFailed { .. } => "engine_failed",
+            Self::HoldExpired => "hold_expired",
+            Self::ClientGone => "client_gone",
+            Self::SessionClosed => "session_closed",
+            Self::Raced => "raced",
+            Self::Masked { .. } => "masked",
+            Self::AgentFailed => "agent_failed",
+            Self::AgentTimeout => "agent_timeout",
+            Self::AgentOutput => "agent_output",
+            Self::NoTurns => "no_turns",
+            Self::Interrupted => "interrupted",
+            Self::RowRefused => "row_refused",
+        }
+    }
+
+    /// What the name alone does not say: the field, the kind of failure, the mask.
+    pub fn detail(&self) -> &str {
+        match self {
+            Self::FieldIgnored { field } => field,
+            Self::RoleMapped { from } => from,
+            Self::EngineFailed { kind } => kind,
+            Self::Masked { mask } => mask.as_str(),
+            _ => "",
+        }
+    }
+}

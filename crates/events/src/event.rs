@@ -1,0 +1,86 @@
+//! Everything that can happen, and who listens.
+
+use std::sync::Arc;
+
+use crate::{Cause, GroupId, SessionId, TurnCommitted};
+
+/// One thing that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Event {
+    /// A session can take turns.
+    SessionOpened {
+        /// The session.
+        session: SessionId,
+    },
+    /// A session takes no more turns.
+    SessionClosed {
+        /// The session.
+        session: SessionId,
+    },
+    /// A turn was committed.
+    TurnCommitted(Arc<TurnCommitted>),
+    /// Something of a session was lost, `count` times.
+    Lost {
+        /// The session.
+        session: SessionId,
+        /// Why.
+        cause: Cause,
+        /// How often: tokens for masks, else 1.
+        count: u64,
+    },
+    /// A group's agents were started.
+    GroupStarted {
+        /// The group.
+        group: GroupId,
+        /// Its sessions.
+        sessions: Vec<SessionId>,
+    },
+    /// A group's rows are published.
+    GroupFinished {
+        /// The group.
+        group: GroupId,
+        /// How many rows.
+        rows: usize,
+    },
+    /// A group yields no rows.
+    GroupDropped {
+        /// The group.
+        group: GroupId,
+        /// Why.
+        cause: Cause,
+    },
+}
+
+/// Someone who folds events. Called in the order of commits, on the committing thread: quick, and
+/// never blocking.
+pub trait Observer: Send + Sync {
+    /// Takes one event.
+    fn observe(&self, event: &Event);
+}
+
+/// All observers of a process.
+#[derive(Clone, Default)]
+pub struct Observers(Arc<[Arc<dyn Observer>]>);
+
+impl Observers {
+    /// These, in order.
+    pub fn new(observers: impl IntoIterator<Item = Arc<dyn Observer>>) -> Self {
+        Self(observers.into_iter().collect())
+    }
+
+    /// Tells every observer.
+    pub fn tell(&self, event: &Event) {
+        self.0.iter().for_each(|observer| observer.observe(event));
+    }
+
+    /// Tells that one thing of `session` was lost.
+    pub fn lost(&self, session: &SessionId, cause: Cause) {
+        self.tell(&Event::Lost { session: session.clone(), cause, count: 1 });
+    }
+}
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Observers({})", self.0.len())
+    }
+}

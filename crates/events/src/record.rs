@@ -1,0 +1,59 @@
+//! An event as one line of the event log: counts and names, no text and no ids.
+
+use serde_json::{Map, Value, json};
+
+use crate::{Event, Observed};
+
+/// The JSON object of an event, its `event` key first.
+pub fn record(event: &Event) -> Value {
+    match event {
+        Event::SessionOpened { session } => json!({"event": "session_opened", "session": session}),
+        Event::SessionClosed { session } => json!({"event": "session_closed", "session": session}),
+        Event::TurnCommitted(turn) => {
+            let generated = &turn.generated;
+            let (shared, messages, observed, trim) = match &turn.observed {
+                Observed::Shared(node) => (Some(node), 0, 0, 0),
+                Observed::New { messages, ids, trim, .. } => (None, messages.len(), ids.len(), *trim),
+            };
+            let versions: Map<String, Value> = generated
+                .sampled
+                .versions()
+                .iter()
+                .map(|(version, count)| {
+                    (version.as_ref().map_or("unknown", |v| v.as_str()).to_owned(), json!(count))
+                })
+                .collect();
+            json!({
+                "event": "turn_committed",
+                "session": turn.session,
+                "at": turn.at,
+                "parent": turn.parent,
+                "shared": shared,
+                "messages": messages,
+                "observed_tokens": observed,
+                "trim": trim,
+                "sampled_tokens": generated.sampled.len(),
+                "versions": versions,
+                "finish": generated.finish,
+                "attempts": generated.attempts,
+                "cached_tokens": generated.cached_tokens,
+                "tool_calls": generated.message.tool_calls.len(),
+                "response": generated.response,
+                "held_ms": turn.timings.held.as_millis() as u64,
+                "generate_ms": turn.timings.generate.as_millis() as u64,
+            })
+        }
+        Event::Lost { session, cause, count } => {
+            json!({"event": "lost", "session": session, "cause": cause.name(), "detail": cause.detail(), "count": count})
+        }
+        Event::GroupStarted { group, sessions } => {
+            json!({"event": "group_started", "group": group, "sessions": sessions})
+        }
+        Event::GroupFinished { group, rows } => {
+            json!({"event": "group_finished", "group": group, "rows": rows})
+        }
+        Event::GroupDropped { group, cause } => {
+            json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
+        }
+    }
+}

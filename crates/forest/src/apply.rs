@@ -1,0 +1,73 @@
+//! Growing by one committed turn.
+
+use verbatim_chat::Chain;
+use verbatim_events::{NodeId, Observed, TurnCommitted};
+
+use crate::{Body, Conflict, Forest, Generation, Node, Observation};
+
+/// The nodes of an applied turn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Applied {
+    /// What was observed, new or shared.
+    pub observation: NodeId,
+    /// What was sampled.
+    pub generation: NodeId,
+}
+
+impl Forest {
+    /// Applies a committed turn; recovery applies the same events through the same door.
+    ///
+    /// # Errors
+    /// [`Conflict::Gone`] if the turn follows what is not there; nothing has changed then.
+    pub fn apply(&mut self, turn: &TurnCommitted) -> Result<Applied, Conflict> {
+        let observation = match &turn.observed {
+            Observed::Shared(id) => self.shared(*id, turn.parent)?,
+            Observed::New { setup, messages, ids, trim } => self.observe(
+                turn.parent,
+                Observation { setup: setup.clone(), messages: messages.clone(), ids: ids.clone(), trim: *trim },
+            )?,
+        };
+        let generation = self.push(Some(observation), Body::Generation(Box::new(Generation::of(&turn.generated, turn.at))));
+        self.head = Some(generation);
+        Ok(Applied { observation, generation })
+    }
+
+    fn shared(&self, id: NodeId, parent: Option<NodeId>) -> Result<NodeId, Conflict> {
+        match self.node(id) {
+            Some(node) if node.observation().is_some() && node.parent == parent => Ok(id),
+            _ => Err(Conflict::Gone { node: id }),
+        }
+    }
+
+    fn observe(&mut self, parent: Option<NodeId>, observation: Observation) -> Result<NodeId, Conflict> {
+        if let Some(id) = parent {
+            let generation = self.node(id).and_then(Node::generation).ok_or(Conflict::Gone { node: id })?;
+            if observation.trim > generation.sampled.len() {
+                return Err(Conflict::Gone { node: id });
+            }
+        }
+        Ok(self.push(parent, Body::Observation(observation)))
+    }
+
+    fn push(&mut self, parent: Option<NodeId>, body: Body) -> NodeId {
+        let (chain, tokens, messages) = match parent.and_then(|id| self.node(id)) {
+            Some(parent) => (parent.chain, parent.tokens, parent.messages),
+            None => (root(&body), 0, 0),
+        };
+        let mut node = Node { parent, body, chain, tokens, messages };
+        node.tokens = node.tokens - node.trim() + node.ids().len();
+        node.messages += node.messages().len();
+        node.chain = node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
+        let id = NodeId(self.nodes.len() as u32);
+        self.by_chain.entry(node.chain).or_default().push(id);
+        self.nodes.push(node);
+        id
+    }
+}
+
+fn root(body: &Body) -> Chain {
+    match body {
+        Body::Observation(Observation { setup: Some(setup), .. }) => Chain::root(setup),
+        _ => Chain::root(&verbatim_chat::Setup::default()),
+    }
+}

@@ -1,0 +1,104 @@
+//! Finding where a request belongs.
+
+use std::sync::Arc;
+
+use verbatim_chat::{Chain, Matcher, Message, Verdict};
+use verbatim_events::NodeId;
+
+use crate::{Forest, Place};
+
+/// A node under whose key a prefix of the request was found, with what is stored there, so that it
+/// can be judged without the forest.
+#[derive(Clone, Debug)]
+pub struct Candidate {
+    /// The node.
+    pub node: NodeId,
+    /// Where the request belongs if the candidate is chosen.
+    pub place: Place,
+    /// The stored messages between the anchor and the node: as many as it covers of the request.
+    pub stored: Vec<Arc<Message>>,
+}
+
+/// The candidate that was chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Choice {
+    /// Where the request belongs.
+    pub place: Place,
+    /// How many of the request's messages, counted from the anchor, are stored there.
+    pub covered: usize,
+    /// Whether they came back in another spelling.
+    pub respelt: bool,
+}
+
+impl Forest {
+    /// The key of the path that ends at a node.
+    pub fn chain(&self, node: NodeId) -> Option<Chain> {
+        self.node(node).map(|node| node.chain)
+    }
+
+    /// Candidates for a request, those that cover most of it first, among equals the latest first.
+    ///
+    /// `chains[i]` is the key of the request's path after the anchor's messages and `i` more. The
+    /// anchor is an observation that the request is known to begin with; without one `chains[0]` is
+    /// the root's key. The cost is that of what follows the anchor.
+    pub fn candidates(&self, anchor: Option<NodeId>, chains: &[Chain]) -> Vec<Candidate> {
+        let whole = chains.len().saturating_sub(1);
+        let mut found = Vec::new();
+        for (covers, chain) in chains.iter().enumerate().rev() {
+            for id in self.by_chain.get(chain).into_iter().flatten().rev() {
+                let Some(node) = self.node(*id) else { continue };
+                let place = match node.observation() {
+                    None => Place::After(*id),
+                    Some(_) if covers == whole => Place::Again(*id),
+                    Some(_) => continue,
+                };
+                if let Some(stored) = self.stored_between(anchor, *id, covers) {
+                    found.push(Candidate { node: *id, place, stored });
+                }
+            }
+        }
+        found
+    }
+
+    /// The messages on the way from `anchor` (exclusive) to `node`; `None` if the way does not lead
+    /// there or holds another number of messages.
+    fn stored_between(&self, anchor: Option<NodeId>, node: NodeId, covers: usize) -> Option<Vec<Arc<Message>>> {
+        let mut messages: Vec<Arc<Message>> = Vec::with_capacity(covers);
+        let mut at = Some(node);
+        while at != anchor {
+            let node = self.node(at?)?;
+            messages.extend(node.messages().iter().rev().cloned());
+            if messages.len() > covers {
+                return None;
+            }
+            at = node.parent;
+        }
+        messages.reverse();
+        (messages.len() == covers).then_some(messages)
+    }
+}
+
+/// Judges candidates, outside any lock: of those that cover most, an exact match before an
+/// equivalent one, then the first in the order of [`Forest::candidates`]. `sent` are the request's
+/// messages after the anchor. `None` means that the request begins a root.
+pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Message]) -> Option<Choice> {
+    let mut best: Option<(Verdict, Choice)> = None;
+    for candidate in candidates {
+        let covered = candidate.stored.len();
+        if best.is_some_and(|(verdict, choice)| covered < choice.covered || verdict == Verdict::Exact) {
+            break;
+        }
+        let verdict = candidate
+            .stored
+            .iter()
+            .zip(sent)
+            .map(|(stored, sent)| matcher.judge(stored, sent))
+            .min()
+            .unwrap_or(Verdict::Exact);
+        if verdict > best.map_or(Verdict::Different, |(verdict, _)| verdict) {
+            let respelt = verdict == Verdict::Equivalent;
+            best = Some((verdict, Choice { place: candidate.place, covered, respelt }));
+        }
+    }
+    best.map(|(_, choice)| choice)
+}

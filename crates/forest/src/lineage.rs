@@ -1,0 +1,97 @@
+//! How a session may grow: along one line, or as a tree.
+
+use serde::{Deserialize, Serialize};
+use verbatim_events::{Finish, NodeId};
+
+use crate::{Conflict, Forest, Refusal};
+
+/// The two policies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Lineage {
+    /// One line: a request that replaces the last turn drops it, deeper divergence is refused. A
+    /// turn that was cut by its length limit may be extended.
+    Linear,
+    /// Branches: divergence begins a branch or a root. A turn that was cut by its length limit may
+    /// not be extended.
+    #[default]
+    Tree,
+}
+
+/// Where a request was found to belong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// Nothing of the session precedes it.
+    Root,
+    /// It follows this generation.
+    After(NodeId),
+    /// It is this observation again.
+    Again(NodeId),
+}
+
+/// A place that the lineage took, to be committed to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Where the turn goes.
+    pub place: Place,
+    /// The generation it follows.
+    pub parent: Option<NodeId>,
+    /// The generation that a linear session drops by it.
+    pub drops: Option<NodeId>,
+    /// The end of the line when the plan was made.
+    head: Option<NodeId>,
+}
+
+impl Forest {
+    /// Takes a place or refuses it. `sent` is the number of messages in the request.
+    ///
+    /// # Errors
+    /// [`Refusal`], as the lineage demands.
+    pub fn plan(&self, place: Place, sent: usize) -> Result<Plan, Refusal> {
+        let parent = match place {
+            Place::Root => None,
+            Place::After(generation) => Some(generation),
+            Place::Again(observation) => self.node(observation).and_then(|node| node.parent),
+        };
+        let mut plan = Plan { place, parent, drops: None, head: self.head };
+        match self.lineage {
+            Lineage::Tree => self.refuse_truncated(parent)?,
+            Lineage::Linear => plan.drops = self.dropped_by(parent, sent)?,
+        }
+        Ok(plan)
+    }
+
+    /// Whether a plan still holds.
+    ///
+    /// # Errors
+    /// [`Conflict::Raced`] if a linear session's line moved on. A tree never conflicts: what was
+    /// sampled meanwhile is a sibling.
+    pub fn check(&self, plan: &Plan) -> Result<(), Conflict> {
+        match self.lineage {
+            Lineage::Linear if plan.head != self.head => Err(Conflict::Raced),
+            _ => Ok(()),
+        }
+    }
+
+    fn refuse_truncated(&self, parent: Option<NodeId>) -> Result<(), Refusal> {
+        let generation = parent.and_then(|id| Some((id, self.node(id)?.generation()?)));
+        match generation {
+            Some((node, generation)) if generation.finish == Finish::Length => Err(Refusal::Truncated { node }),
+            _ => Ok(()),
+        }
+    }
+
+    fn dropped_by(&self, parent: Option<NodeId>, sent: usize) -> Result<Option<NodeId>, Refusal> {
+        let Some(head) = self.head else { return Ok(None) };
+        let line = std::iter::successors(Some(head), |turn| self.parent_turn(*turn));
+        let discard = line.map(Some).chain([None]).take_while(|turn| *turn != parent).count();
+        match discard {
+            0 => Ok(None),
+            1 => Ok(Some(head)),
+            _ => {
+                let stored = self.node(head).map_or(0, |node| node.messages);
+                Err(Refusal::Diverged { discard, stored, sent })
+            }
+        }
+    }
+}

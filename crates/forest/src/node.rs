@@ -1,0 +1,126 @@
+//! A node and what it adds.
+
+use std::sync::Arc;
+
+use verbatim_chat::{Chain, Message, Setup};
+use verbatim_events::{Finish, Generated, NodeId};
+use verbatim_tokens::{Sampled, TokenId};
+
+/// One step of a lineage.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// What it follows; an observation's parent is a generation, and the other way round.
+    pub parent: Option<NodeId>,
+    /// What it adds.
+    pub body: Body,
+    /// The key of the path of messages that ends here.
+    pub(crate) chain: Chain,
+    /// How many tokens the path holds, this node's included.
+    pub(crate) tokens: usize,
+    /// How many messages the path holds, this node's included.
+    pub(crate) messages: usize,
+}
+
+/// The two kinds of nodes.
+#[derive(Clone, Debug)]
+pub enum Body {
+    /// What the model was shown.
+    Observation(Observation),
+    /// What the model sampled.
+    Generation(Box<Generation>),
+}
+
+/// What the model was shown.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// Tools and template arguments, at a root.
+    pub setup: Option<Arc<Setup>>,
+    /// The messages it adds.
+    pub messages: Box<[Arc<Message>]>,
+    /// The ids it adds; shared between the sessions of a group that begin alike.
+    pub ids: Arc<[TokenId]>,
+    /// How many of its parent's last tokens its ids replace.
+    pub trim: usize,
+}
+
+/// What the model sampled.
+#[derive(Clone, Debug)]
+pub struct Generation {
+    /// The sampled span.
+    pub sampled: Sampled,
+    /// The span as a message.
+    pub message: Arc<Message>,
+    /// How the turn ended.
+    pub finish: Finish,
+    /// The reply's id.
+    pub response: String,
+    /// When it was committed, in milliseconds since the Unix epoch.
+    pub at: u64,
+    /// Prompt tokens that the engine had cached, if it said.
+    pub cached_tokens: Option<u32>,
+}
+
+impl Generation {
+    pub(crate) fn of(generated: &Generated, at: u64) -> Self {
+        Self {
+            sampled: generated.sampled.clone(),
+            message: Arc::clone(&generated.message),
+            finish: generated.finish,
+            response: generated.response.clone(),
+            at,
+            cached_tokens: generated.cached_tokens,
+        }
+    }
+}
+
+impl Node {
+    /// The ids it adds.
+    pub fn ids(&self) -> &[TokenId] {
+        match &self.body {
+            Body::Observation(observation) => &observation.ids,
+            Body::Generation(generation) => generation.sampled.ids(),
+        }
+    }
+
+    /// The messages it adds.
+    pub fn messages(&self) -> &[Arc<Message>] {
+        match &self.body {
+            Body::Observation(observation) => &observation.messages,
+            Body::Generation(generation) => std::slice::from_ref(&generation.message),
+        }
+    }
+
+    /// How many of its parent's last tokens its ids replace.
+    pub fn trim(&self) -> usize {
+        match &self.body {
+            Body::Observation(observation) => observation.trim,
+            Body::Generation(_) => 0,
+        }
+    }
+
+    /// The sampled turn, if it is one.
+    pub fn generation(&self) -> Option<&Generation> {
+        match &self.body {
+            Body::Generation(generation) => Some(generation),
+            Body::Observation(_) => None,
+        }
+    }
+
+    /// The observation, if it is one.
+    pub fn observation(&self) -> Option<&Observation> {
+        match &self.body {
+            Body::Observation(observation) => Some(observation),
+            Body::Generation(_) => None,
+        }
+    }
+
+    /// How many tokens the path to here holds.
+    pub fn path_tokens(&self) -> usize {
+        self.tokens
+    }
+
+    /// How many messages the path to here holds.
+    pub fn path_messages(&self) -> usize {
+        self.messages
+    }
+}

@@ -1,0 +1,61 @@
+//! Walking from a root to a node.
+
+use std::sync::Arc;
+
+use verbatim_chat::{Message, Setup};
+use verbatim_events::NodeId;
+use verbatim_tokens::TokenId;
+
+use crate::{Forest, Node};
+
+/// One node of a path and how many of its ids the path keeps.
+#[derive(Clone, Copy, Debug)]
+pub struct Segment<'a> {
+    /// The node's id.
+    pub id: NodeId,
+    /// The node.
+    pub node: &'a Node,
+    /// How many of its ids remain; the next segment replaces the others.
+    pub kept: usize,
+}
+
+impl<'a> Segment<'a> {
+    /// The ids that remain.
+    pub fn ids(&self) -> &'a [TokenId] {
+        &self.node.ids()[..self.kept]
+    }
+}
+
+impl Forest {
+    /// The path from the root to `end`, both included.
+    pub fn path(&self, end: NodeId) -> Vec<Segment<'_>> {
+        let mut path = Vec::new();
+        let mut trimmed = 0;
+        let mut at = Some(end);
+        while let Some((id, node)) = at.and_then(|id| Some((id, self.node(id)?))) {
+            path.push(Segment { id, node, kept: node.ids().len() - trimmed });
+            trimmed = node.trim();
+            at = node.parent;
+        }
+        path.reverse();
+        path
+    }
+
+    /// The ids that the engine had before it once `end` was there: one linear pass.
+    pub fn gather(&self, end: NodeId) -> Vec<TokenId> {
+        let mut ids = Vec::with_capacity(self.node(end).map_or(0, |node| node.tokens));
+        self.path(end).iter().for_each(|segment| ids.extend_from_slice(segment.ids()));
+        ids
+    }
+
+    /// The messages of a path.
+    pub fn messages(&self, end: NodeId) -> Vec<Arc<Message>> {
+        self.path(end).iter().flat_map(|segment| segment.node.messages().iter().cloned()).collect()
+    }
+
+    /// Tools and template arguments of a node's root.
+    pub fn setup(&self, node: NodeId) -> Option<Arc<Setup>> {
+        let root = std::iter::successors(Some(node), |id| self.node(*id)?.parent).last()?;
+        self.node(root)?.observation()?.setup.clone()
+    }
+}
