@@ -5,7 +5,20 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod added;
+mod bytes;
+mod error;
+mod hf;
+mod split;
+mod utf8;
+
 use verbatim_tokens::TokenId;
+
+pub use added::Added;
+pub use error::TokenizerError;
+pub use hf::HfTokenizer;
+pub use split::{Piece, SpecialSplitter};
+pub use utf8::Utf8Stream;
 
 /// A vocabulary with its rules.
 pub trait Tokenizer: Send + Sync {
@@ -25,4 +38,15 @@ pub trait Tokenizer: Send + Sync {
 
     /// One more than the largest id.
     fn vocabulary(&self) -> usize;
+
+    /// Every added or special token, ids ascending.
+    ///
+    /// A vocabulary that says no more than the methods above has control tokens only.
+    fn added(&self) -> Vec<Added> {
+        (0..self.vocabulary())
+            .filter_map(|raw| u32::try_from(raw).ok().map(TokenId))
+            .filter(|id| self.is_special(*id))
+            .map(|id| Added::control(id, String::from_utf8_lossy(self.bytes(id))))
+            .collect()
+    }
 }

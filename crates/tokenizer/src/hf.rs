@@ -1,0 +1,119 @@
+//! A `tokenizer.json` of Hugging Face's format.
+//!
+//! The invariant: the library that merges never learns of added tokens, so that no text can make
+//! it emit one; they live in a map of ours.
+
+use serde_json::Value;
+use tokenizers::pipeline::{EncodeOptions, Override, PipelineTokenizer};
+use verbatim_tokens::TokenId;
+
+use crate::{Added, Tokenizer, TokenizerError, added::AddedTokens, bytes::ByteTable};
+
+/// A vocabulary loaded from a `tokenizer.json`.
+///
+/// Vocabularies whose normaliser puts a space before the first word (SentencePiece's dummy prefix)
+/// put it before every text they are given: such a family must render in one piece.
+pub struct HfTokenizer {
+    model: PipelineTokenizer,
+    options: EncodeOptions,
+    added: AddedTokens,
+    table: ByteTable,
+    /// The way out should the library refuse a text: one id a byte.
+    single: Vec<Option<TokenId>>,
+}
+
+impl std::fmt::Debug for HfTokenizer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("HfTokenizer")
+            .field("vocabulary", &self.table.len())
+            .field("added", &self.added.all().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl HfTokenizer {
+    /// Loads the contents of a `tokenizer.json`, of any version.
+    ///
+    /// # Errors
+    /// [`TokenizerError`]: no JSON, a component that this build lacks, or a broken vocabulary.
+    pub fn from_json(bytes: &[u8]) -> Result<Self, TokenizerError> {
+        let mut root: Value =
+            serde_json::from_slice(bytes).map_err(|e| TokenizerError::Json { reason: e.to_string() })?;
+        let Some(fields) = root.as_object_mut() else {
+            return Err(TokenizerError::Json { reason: "not an object".into() });
+        };
+        let added = AddedTokens::read(
+            fields.insert("added_tokens".into(), Value::Array(Vec::new())).unwrap_or_default(),
+        )?;
+        // What would add to the ids or cut them is the family's business.
+        for part in ["post_processor", "truncation", "padding"] {
+            fields.insert(part.into(), Value::Null);
+        }
+        let table = ByteTable::build(&root, added.all())?;
+        let single = table.single_bytes(|id| added.holds(id));
+        tokenizers::canonicalize_value(&mut root)
+            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
+        let model = tokenizers::from_json(&root.to_string())
+            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
+        let options = EncodeOptions {
+            add_special_tokens: false,
+            encode_special_tokens: true,
+            padding: Override::Off,
+            truncation: Override::Off,
+        };
+        Ok(Self { model, options, added, table, single })
+    }
+
+    fn bytewise(&self, text: &str, out: &mut Vec<TokenId>) {
+        out.extend(text.bytes().filter_map(|byte| self.single[byte as usize]));
+    }
+
+    /// Encodes a text whose plain encoding holds an added token (it can be an entry of the model's
+    /// own vocabulary too), by cutting the spelling after its first character.
+    fn encode_around(&self, text: &str, spelling: &str, out: &mut Vec<TokenId>) {
+        let cut = spelling.chars().next().map_or(0, char::len_utf8);
+        match text.find(spelling) {
+            Some(at) if 0 < cut && cut < spelling.len() => {
+                self.encode(&text[..at + cut], out);
+                self.encode(&text[at + cut..], out);
+            }
+            _ => self.bytewise(text, out),
+        }
+    }
+}
+
+impl Tokenizer for HfTokenizer {
+    fn encode(&self, text: &str, out: &mut Vec<TokenId>) {
+        if text.is_empty() {
+            return;
+        }
+        let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+        if self.model.encode_into(text, &self.options, &mut ids).is_err() {
+            return self.bytewise(text, out);
+        }
+        match ids.iter().map(|token| TokenId(token.id())).find(|id| self.added.holds(*id)) {
+            None => out.extend(ids.iter().map(|token| TokenId(token.id()))),
+            Some(id) => self.encode_around(text, &String::from_utf8_lossy(self.table.get(id)), out),
+        }
+    }
+
+    fn bytes(&self, id: TokenId) -> &[u8] {
+        self.table.get(id)
+    }
+
+    fn special(&self, spelling: &str) -> Option<TokenId> {
+        self.added.id(spelling)
+    }
+
+    fn is_special(&self, id: TokenId) -> bool {
+        self.added.holds(id)
+    }
+
+    fn vocabulary(&self) -> usize {
+        self.table.len()
+    }
+
+    fn added(&self) -> Vec<Added> {
+        self.added.all().to_vec()
+    }
+}
