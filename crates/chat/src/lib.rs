@@ -11,6 +11,7 @@ mod loose_replay;
 mod matcher;
 mod message;
 mod setup;
+mod start;
 mod strict;
 
 pub use key::{Chain, Key};
@@ -18,4 +19,5 @@ pub use loose_replay::LooseReplay;
 pub use matcher::{Matcher, UnknownMatcher, Verdict, matcher_by_name};
 pub use message::{Arguments, Content, Message, Part, Role, ToolCall};
 pub use setup::{Setup, Tool};
+pub use start::StartState;
 pub use strict::Strict;

@@ -1,1 +1,16 @@
-//! A seeded engine with a latency model
+//! An engine without a model: seeded, scripted or drawn at random, with a latency model and faults.
+//!
+//! The invariant this crate keeps: everything it replies follows from its seed and what it was
+//! asked. A token's logprob is a function of the ids before it, so a row can be scored again, and a
+//! row that is off by one token fails.
+
+mod engine;
+mod fault;
+mod latency;
+mod logprob;
+mod script;
+
+pub use engine::{SimEngine, SimOptions};
+pub use fault::Fault;
+pub use latency::Latency;
+pub use script::{Drawn, Line, Playbook, Script};

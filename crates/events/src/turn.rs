@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use verbatim_chat::{Message, Setup};
+use verbatim_chat::{Message, Setup, StartState};
 use verbatim_tokens::{Sampled, TokenId};
 
 use crate::{NodeId, SessionId};
@@ -43,6 +43,8 @@ pub enum Observed {
         ids: Arc<[TokenId]>,
         /// How many of the parent's tokens, at its end, these ids replace.
         trim: usize,
+        /// What the ids leave the turn in.
+        start: StartState,
     },
 }
 

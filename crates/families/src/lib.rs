@@ -14,5 +14,6 @@ mod render;
 
 pub use error::{FamilyError, RenderError};
 pub use family::{Family, Scene};
-pub use parse::{Flaw, Parsed, Parser, Part, StartState};
+pub use parse::{Flaw, Parsed, Parser, Part};
+pub use verbatim_chat::StartState;
 pub use render::{Extension, Junction, Rendered, Repair, Source};

@@ -3,16 +3,6 @@
 use verbatim_chat::Message;
 use verbatim_tokens::TokenId;
 
-/// What a turn is in the middle of when its first token is sampled, as the rendered prompt left it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum StartState {
-    /// Plain content; the model may open a think block itself.
-    #[default]
-    Content,
-    /// Inside a think block that the prompt opened.
-    Reasoning,
-}
-
 /// One step of a turn as it is parsed, in order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Part {

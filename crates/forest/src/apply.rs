@@ -22,9 +22,15 @@ impl Forest {
     pub fn apply(&mut self, turn: &TurnCommitted) -> Result<Applied, Conflict> {
         let observation = match &turn.observed {
             Observed::Shared(id) => self.shared(*id, turn.parent)?,
-            Observed::New { setup, messages, ids, trim } => self.observe(
+            Observed::New { setup, messages, ids, trim, start } => self.observe(
                 turn.parent,
-                Observation { setup: setup.clone(), messages: messages.clone(), ids: ids.clone(), trim: *trim },
+                Observation {
+                    setup: setup.clone(),
+                    messages: messages.clone(),
+                    ids: ids.clone(),
+                    trim: *trim,
+                    start: *start,
+                },
             )?,
         };
         let generation = self.push(Some(observation), Body::Generation(Box::new(Generation::of(&turn.generated, turn.at))));
@@ -54,13 +60,16 @@ impl Forest {
             Some(parent) => (parent.chain, parent.tokens, parent.messages),
             None => (root(&body), 0, 0),
         };
-        let mut node = Node { parent, body, chain, tokens, messages };
+        let mut node = Node { parent, body, chain, tokens, messages, children: 0 };
         node.tokens = node.tokens - node.trim() + node.ids().len();
         node.messages += node.messages().len();
         node.chain = node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
         let id = NodeId(self.nodes.len() as u32);
         self.by_chain.entry(node.chain).or_default().push(id);
         self.nodes.push(node);
+        if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent.0 as usize)) {
+            parent.children += 1;
+        }
         id
     }
 }

@@ -40,7 +40,8 @@ impl Forest {
     ///
     /// `chains[i]` is the key of the request's path after the anchor's messages and `i` more. The
     /// anchor is an observation that the request is known to begin with; without one `chains[0]` is
-    /// the root's key. The cost is that of what follows the anchor.
+    /// the root's key. The anchor may also be a generation, which then is a candidate itself. The cost is
+    /// that of what follows the anchor.
     pub fn candidates(&self, anchor: Option<NodeId>, chains: &[Chain]) -> Vec<Candidate> {
         let whole = chains.len().saturating_sub(1);
         let mut found = Vec::new();
@@ -81,7 +82,7 @@ impl Forest {
 /// Judges candidates, outside any lock: of those that cover most, an exact match before an
 /// equivalent one, then the first in the order of [`Forest::candidates`]. `sent` are the request's
 /// messages after the anchor. `None` means that the request begins a root.
-pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Message]) -> Option<Choice> {
+pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Arc<Message>]) -> Option<Choice> {
     let mut best: Option<(Verdict, Choice)> = None;
     for candidate in candidates {
         let covered = candidate.stored.len();

@@ -57,16 +57,15 @@ impl Forest {
 
     /// Generations that no later turn follows, in the order of commits.
     pub fn leaves(&self) -> Vec<NodeId> {
-        let mut followed = vec![false; self.nodes.len()];
-        for node in &self.nodes {
-            if let (Some(parent), Some(_)) = (node.parent, node.observation()) {
-                followed[parent.0 as usize] = true;
-            }
-        }
         self.nodes()
-            .filter(|(id, node)| node.generation().is_some() && !followed[id.0 as usize])
+            .filter(|(id, node)| node.generation().is_some() && !self.is_followed(*id))
             .map(|(id, _)| id)
             .collect()
+    }
+
+    /// Whether anything follows a node.
+    pub fn is_followed(&self, node: NodeId) -> bool {
+        self.node(node).is_some_and(|node| node.children > 0)
     }
 
     /// Ids held in all, each counted once: what memory grows with.

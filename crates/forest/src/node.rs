@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::{Chain, Message, Setup};
+use verbatim_chat::{Chain, Message, Setup, StartState};
 use verbatim_events::{Finish, Generated, NodeId};
 use verbatim_tokens::{Sampled, TokenId};
 
@@ -19,6 +19,8 @@ pub struct Node {
     pub(crate) tokens: usize,
     /// How many messages the path holds, this node's included.
     pub(crate) messages: usize,
+    /// How many nodes follow it.
+    pub(crate) children: u32,
 }
 
 /// The two kinds of nodes.
@@ -41,6 +43,8 @@ pub struct Observation {
     pub ids: Arc<[TokenId]>,
     /// How many of its parent's last tokens its ids replace.
     pub trim: usize,
+    /// What a turn sampled from here starts in.
+    pub start: StartState,
 }
 
 /// What the model sampled.

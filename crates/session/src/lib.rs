@@ -1,1 +1,31 @@
-//! Sessions and their turns
+//! Sessions and their turns.
+//!
+//! The invariants this crate keeps: nothing of a session changes before a turn commits; a turn is
+//! committed before its last event is sent; no lock is held across an await; and a session that is
+//! closed has no turn in flight.
+//!
+//! One turn: attach (which stored path does the request begin with?) → render (only what is new) →
+//! ask the scheduler → attempts at the engine → commit. What is decided is decided in pure crates;
+//! this one carries it out.
+
+mod attach;
+mod commit;
+mod dispatch;
+mod error;
+mod openings;
+mod prepare;
+mod sampling;
+mod session;
+mod sessions;
+mod settings;
+mod stop;
+mod token;
+mod turn;
+
+pub use dispatch::{AgentPermit, Dispatcher};
+pub use error::TurnError;
+pub use session::Session;
+pub use sessions::{NoSession, OpenOptions, Sessions};
+pub use settings::{SamplingDefaults, Settings};
+pub use token::SessionToken;
+pub use turn::{Asked, Committed, Reply, SampledToken, TurnEvent};

@@ -1,0 +1,253 @@
+//! The simulated engine.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use futures::{FutureExt, StreamExt};
+use rand::SeedableRng;
+use rand_chacha::ChaCha8Rng;
+use tokio::sync::{mpsc, watch};
+use verbatim_engine::{
+    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt, Score,
+    StopBy,
+};
+use verbatim_tokens::{LogprobKind, TokenId, Version};
+
+use crate::logprob::Rolling;
+use crate::{Fault, Latency, Line, Script};
+
+/// How a simulated engine behaves.
+#[derive(Clone, Debug)]
+pub struct SimOptions {
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Tokens that prompt and reply together may hold.
+    pub max_context: usize,
+    /// Ids are below this.
+    pub vocabulary: usize,
+    /// How long things take.
+    pub latency: Latency,
+    /// Tokens an increment.
+    pub chunk: usize,
+}
+
+impl Default for SimOptions {
+    fn default() -> Self {
+        Self { seed: 0, max_context: 32_768, vocabulary: 1 << 20, latency: Latency::NONE, chunk: 1 }
+    }
+}
+
+/// An engine without a model.
+#[derive(Clone)]
+pub struct SimEngine(Arc<Sim>);
+
+struct Sim {
+    options: SimOptions,
+    capabilities: Capabilities,
+    script: Box<dyn Script>,
+    state: Mutex<State>,
+}
+
+struct State {
+    version: Version,
+    /// Running attempts and how to stop them.
+    running: HashMap<AttemptId, watch::Sender<bool>>,
+    /// For each session, how many tokens it has had before the engine.
+    cached: HashMap<String, usize>,
+}
+
+impl SimEngine {
+    /// An engine that says what `script` says.
+    pub fn new(options: SimOptions, script: impl Script + 'static) -> Self {
+        let version = Version::new("0");
+        let capabilities = Capabilities {
+            engine: "sim".into(),
+            model: "sim".into(),
+            max_context: options.max_context,
+            vocabulary: options.vocabulary,
+            logprobs: LogprobKind::Raw,
+            top_logprobs: 0,
+            versions: true,
+            version: Some(version.clone()),
+        };
+        let state = State { version, running: HashMap::new(), cached: HashMap::new() };
+        Self(Arc::new(Sim { options, capabilities, script: Box::new(script), state: Mutex::new(state) }))
+    }
+
+    /// Changes the version that the next tokens carry.
+    pub fn set_version(&self, version: Version) {
+        self.0.state().version = version;
+    }
+
+    /// Attempts that run now.
+    pub fn running(&self) -> usize {
+        self.0.state().running.len()
+    }
+}
+
+impl Sim {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn refusal(&self, prompt: &Prompt) -> Option<EngineError> {
+        let context = self.options.max_context;
+        if prompt.ids.len() >= context {
+            return Some(EngineError::Context { prompt: prompt.ids.len(), context });
+        }
+        let vocabulary = self.options.vocabulary;
+        let outside = prompt.ids.iter().find(|id| id.0 as usize >= vocabulary)?;
+        Some(EngineError::Vocabulary { id: *outside, vocabulary })
+    }
+
+    /// Says one line, piece by piece; returns how it ended, or nothing if the stream is to be cut.
+    async fn speak(
+        &self,
+        line: Line,
+        prompt: &Prompt,
+        params: &Params,
+        aborted: &mut watch::Receiver<bool>,
+        out: &mpsc::Sender<Piece>,
+    ) -> Option<Ending> {
+        let mut rolling = Rolling::new(self.options.seed).over(&prompt.ids);
+        let limit = (params.max_tokens as usize).min(self.options.max_context - prompt.ids.len());
+        let mut increment = Increment::default();
+        for (at, id) in line.ids.iter().copied().take(limit).enumerate() {
+            match line.fault {
+                Some(Fault::DiesAfter(n)) if n == at => {
+                    self.flush(&mut increment, out).await;
+                    return Some(Ending::Failed(EngineError::Broken { reason: "it died".into() }));
+                }
+                Some(Fault::CutAfter(n)) if n == at => {
+                    self.flush(&mut increment, out).await;
+                    return None;
+                }
+                Some(Fault::AbortsAfter(n)) if n == at => {
+                    self.flush(&mut increment, out).await;
+                    return Some(Ending::Aborted);
+                }
+                Some(Fault::Hangs) => {
+                    let _ = aborted.wait_for(|aborted| *aborted).await;
+                    return Some(Ending::Aborted);
+                }
+                _ => {}
+            }
+            if !self.options.latency.decode_token.is_zero() {
+                tokio::time::sleep(self.options.latency.decode_token).await;
+            }
+            if *aborted.borrow() || out.is_closed() {
+                self.flush(&mut increment, out).await;
+                return Some(Ending::Aborted);
+            }
+            let logprob = rolling.take(id);
+            increment.ids.push(id);
+            increment.logprobs.push((line.fault != Some(Fault::NoLogprobs)).then_some(logprob));
+            let stops = params.stop_ids.contains(&id);
+            if line.fault == Some(Fault::ShortLogprobs) && (stops || at + 1 == line.ids.len().min(limit)) {
+                increment.logprobs.pop();
+            }
+            if stops || increment.ids.len() >= self.options.chunk {
+                self.flush(&mut increment, out).await;
+            }
+            if stops {
+                return Some(Ending::Stop(StopBy::Token(id)));
+            }
+        }
+        self.flush(&mut increment, out).await;
+        Some(if line.ids.len() >= limit { Ending::Length } else { Ending::Stop(StopBy::Other("script".into())) })
+    }
+
+    async fn flush(&self, increment: &mut Increment, out: &mpsc::Sender<Piece>) {
+        if !increment.ids.is_empty() {
+            let version = Some(self.state().version.clone());
+            let _ = out.send(Piece::More(Increment { version, ..std::mem::take(increment) })).await;
+        }
+    }
+
+    /// Takes note that a session's ids are now cached; returns how many of the prompt's were before.
+    fn cache(&self, prompt: &Prompt, sampled: usize) -> usize {
+        let mut state = self.state();
+        let cached = state.cached.entry(prompt.session.0.to_string()).or_default();
+        let before = (*cached).min(prompt.ids.len() - 1);
+        *cached = prompt.ids.len() + sampled;
+        before
+    }
+}
+
+impl Engine for SimEngine {
+    fn capabilities(&self) -> &Capabilities {
+        &self.0.capabilities
+    }
+
+    fn generate(&self, id: AttemptId, prompt: Prompt, params: &Params) -> BoxStream<'static, Piece> {
+        let (out, pieces) = mpsc::channel(64);
+        let (abort, mut aborted) = watch::channel(false);
+        let (sim, params) = (Arc::clone(&self.0), params.clone());
+        sim.state().running.insert(id, abort);
+        tokio::spawn(async move {
+            let (ending, cached) = match sim.refusal(&prompt) {
+                Some(error) => (Some(Ending::Failed(error)), 0),
+                None => {
+                    let mixed = prompt.ids.last().map_or(0, |id| u64::from(id.0)) ^ ((prompt.ids.len() as u64) << 32);
+                    let asked = params.seed.unwrap_or_default();
+                    let mut random = ChaCha8Rng::seed_from_u64(sim.options.seed ^ asked.rotate_left(17) ^ mixed);
+                    let line = sim.script.line(&prompt, &mut random);
+                    let cached = sim.cache(&prompt, line.ids.len());
+                    let wait = sim.options.latency.before_first(prompt.ids.len() - cached);
+                    if !wait.is_zero() {
+                        let _ = tokio::time::timeout(wait, aborted.wait_for(|aborted| *aborted)).await;
+                    }
+                    (sim.speak(line, &prompt, &params, &mut aborted, &out).await, cached)
+                }
+            };
+            sim.state().running.remove(&id);
+            if let Some(ending) = ending {
+                let cached_tokens = u32::try_from(cached).ok();
+                let _ = out.send(Piece::End(End { ending, cached_tokens })).await;
+            }
+        });
+        futures::stream::unfold(pieces, |mut pieces| async { pieces.recv().await.map(|piece| (piece, pieces)) }).boxed()
+    }
+
+    fn abort(&self, id: AttemptId) -> BoxFuture<'_, Result<(), EngineError>> {
+        let abort = self.0.state().running.get(&id).cloned();
+        if let Some(abort) = abort {
+            let _ = abort.send(true);
+        }
+        futures::future::ready(Ok(())).boxed()
+    }
+
+    fn control(&self) -> Option<&dyn Control> {
+        Some(self)
+    }
+
+    fn score(&self) -> Option<&dyn Score> {
+        Some(self)
+    }
+}
+
+impl Control for SimEngine {
+    fn version(&self) -> BoxFuture<'_, Result<Option<Version>, EngineError>> {
+        let version = self.0.state().version.clone();
+        futures::future::ready(Ok(Some(version))).boxed()
+    }
+
+    fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>> {
+        self.0.state().cached.clear();
+        futures::future::ready(Ok(())).boxed()
+    }
+}
+
+impl Score for SimEngine {
+    fn score(&self, ids: Vec<TokenId>) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
+        let mut rolling = Rolling::new(self.0.options.seed);
+        let scores = ids.iter().enumerate().map(|(at, id)| {
+            let logprob = rolling.take(*id);
+            (at > 0).then_some(logprob)
+        });
+        let scores = scores.collect();
+        futures::future::ready(Ok(scores)).boxed()
+    }
+}

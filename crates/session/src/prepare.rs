@@ -1,0 +1,159 @@
+//! From a request's place to the ids of its prompt.
+
+use std::sync::Arc;
+
+use verbatim_chat::{Chain, Setup, StartState};
+use verbatim_dialects::{Sampling, Wire};
+use verbatim_engine::{EngineError, Params};
+use verbatim_events::{Cause, Observed};
+use verbatim_families::{Extension, Junction, Scene};
+use verbatim_forest::{Place, Plan};
+use verbatim_tokens::TokenId;
+
+use crate::attach::{Attached, attach};
+use crate::openings::Opening;
+use crate::sessions::Shared;
+use crate::{Session, TurnError};
+
+/// A turn that can be dispatched.
+pub(crate) struct Prepared {
+    pub(crate) plan: Plan,
+    pub(crate) observed: Observed,
+    /// The whole prompt.
+    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) start: StartState,
+    pub(crate) params: Params,
+    pub(crate) stop: Vec<String>,
+    /// The bytes of the whole request, to recognise it by.
+    pub(crate) bytes: Chain,
+    /// Losses to report once the turn is committed.
+    pub(crate) lost: Vec<Cause>,
+}
+
+/// Attaches and renders a request. The session is only read.
+pub(crate) fn prepare(
+    shared: &Shared,
+    session: &Session,
+    wire: &dyn Wire,
+    sampling: &Sampling,
+    mut lost: Vec<Cause>,
+) -> Result<Prepared, TurnError> {
+    let bytes = wire.bytes(wire.len());
+    let Attached { plan, setup, new } = match open_again(shared, session, bytes) {
+        Some(opening) => return finish(shared, sampling, bytes, lost, opened(session, opening)?),
+        None => attach(shared, session, wire, &mut lost)?,
+    };
+    let rendered = match (plan.place, setup) {
+        (Place::Root, Some(setup)) => {
+            let opening = open(shared, session, setup, new)?;
+            shared.openings.put(bytes, session.opened(), &opening);
+            opened_at(plan, opening)
+        }
+        _ => {
+            let (rendered, repaired) = extend(shared, session, plan, new)?;
+            lost.extend(repaired.then_some(Cause::JunctionRepaired));
+            rendered
+        }
+    };
+    finish(shared, sampling, bytes, lost, rendered)
+}
+
+/// What rendering settles of a turn.
+struct Placed {
+    plan: Plan,
+    observed: Observed,
+    prompt: Vec<TokenId>,
+    setup: Arc<Setup>,
+    start: StartState,
+}
+
+/// The opening of another session that began with these very bytes, if this session is empty.
+fn open_again(shared: &Shared, session: &Session, bytes: Chain) -> Option<Opening> {
+    let empty = session.with_forest(|forest| forest.head().is_none());
+    empty.then(|| shared.openings.get(bytes, session.opened())).flatten()
+}
+
+fn open(
+    shared: &Shared,
+    session: &Session,
+    setup: Arc<Setup>,
+    messages: Vec<Arc<verbatim_chat::Message>>,
+) -> Result<Opening, TurnError> {
+    let plain: Vec<_> = messages.iter().map(|message| message.as_ref().clone()).collect();
+    let rendered = shared.family.open(Scene { setup: &setup, opened: session.opened() }, &plain)?;
+    Ok(Opening { setup, messages, ids: rendered.ids.into(), start: rendered.start })
+}
+
+fn opened(session: &Session, opening: Opening) -> Result<Placed, TurnError> {
+    let plan = session.with_forest(|forest| forest.plan(Place::Root, opening.messages.len()))?;
+    Ok(opened_at(plan, opening))
+}
+
+fn opened_at(plan: Plan, opening: Opening) -> Placed {
+    let Opening { setup, messages, ids, start } = opening;
+    let prompt = ids.to_vec();
+    let observed =
+        Observed::New { setup: Some(Arc::clone(&setup)), messages: messages.into(), ids, trim: 0, start };
+    Placed { plan, observed, prompt, setup, start }
+}
+
+/// Renders what follows the place; also says whether the junction had to be repaired.
+fn extend(
+    shared: &Shared,
+    session: &Session,
+    plan: Plan,
+    new: Vec<Arc<verbatim_chat::Message>>,
+) -> Result<(Placed, bool), TurnError> {
+    let gone = || TurnError::Closed;
+    if let Place::Again(node) = plan.place {
+        return session.with_forest(|forest| {
+            let start = forest.node(node).and_then(|node| node.observation()).ok_or_else(gone)?.start;
+            let setup = forest.setup(node).ok_or_else(gone)?;
+            let observed = Observed::Shared(node);
+            Ok((Placed { plan, observed, prompt: forest.gather(node), setup, start }, false))
+        });
+    }
+    let parent = plan.parent.ok_or_else(gone)?;
+    let (setup, mut prompt, sampled, message) = session
+        .with_forest(|forest| {
+            let generation = forest.node(parent)?.generation()?;
+            let ids = generation.sampled.ids().to_vec();
+            Some((forest.setup(parent)?, forest.gather(parent), ids, Arc::clone(&generation.message)))
+        })
+        .ok_or_else(gone)?;
+    let plain: Vec<_> = new.iter().map(|message| message.as_ref().clone()).collect();
+    let scene = Scene { setup: &setup, opened: session.opened() };
+    let junction = Junction { sampled: &sampled, message: &message };
+    let Extension { trim, ids, start, repair, .. } = shared.family.extend(scene, junction, &plain)?;
+    prompt.truncate(prompt.len() - trim.min(sampled.len()));
+    prompt.extend_from_slice(&ids);
+    let observed = Observed::New { setup: None, messages: new.into(), ids: ids.into(), trim, start };
+    Ok((Placed { plan, observed, prompt, setup, start }, repair.is_some()))
+}
+
+fn finish(
+    shared: &Shared,
+    sampling: &Sampling,
+    bytes: Chain,
+    lost: Vec<Cause>,
+    placed: Placed,
+) -> Result<Prepared, TurnError> {
+    let Placed { plan, observed, prompt, setup, start } = placed;
+    let capabilities = shared.engine.capabilities();
+    let context = capabilities.max_context;
+    if prompt.len() >= context {
+        return Err(TurnError::ContextLength { prompt: prompt.len(), context });
+    }
+    if sampling.top_logprobs > capabilities.top_logprobs {
+        let problem =
+            format!("{} asked; this engine reports at most {}", sampling.top_logprobs, capabilities.top_logprobs);
+        return Err(verbatim_dialects::Invalid::new("top_logprobs", problem).into());
+    }
+    if prompt.is_empty() {
+        return Err(EngineError::Refused { message: "the prompt is empty".into() }.into());
+    }
+    let room = u32::try_from(context - prompt.len()).unwrap_or(u32::MAX);
+    let params = shared.settings.sampling.complete(sampling, room, shared.family.stop_ids());
+    Ok(Prepared { plan, observed, prompt, setup, start, params, stop: sampling.stop.clone(), bytes, lost })
+}

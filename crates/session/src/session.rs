@@ -1,0 +1,74 @@
+//! One session.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use verbatim_chat::Chain;
+use verbatim_events::{GroupId, NodeId, SessionId};
+use verbatim_forest::Forest;
+
+/// One agent's episode: its forest, and what is in flight.
+pub struct Session {
+    id: SessionId,
+    group: Option<GroupId>,
+    opened: i64,
+    state: Mutex<State>,
+    /// Cancelled when the session closes.
+    pub(crate) closing: CancellationToken,
+    /// Turns in flight.
+    pub(crate) turns: TaskTracker,
+}
+
+/// What turns change.
+pub(crate) struct State {
+    pub(crate) forest: Forest,
+    /// Observations by the bytes of the request that led to them: equal bytes need no parsing.
+    pub(crate) anchors: HashMap<Chain, NodeId>,
+}
+
+impl Session {
+    pub(crate) fn new(id: SessionId, group: Option<GroupId>, opened: i64, forest: Forest) -> Self {
+        Self {
+            id,
+            group,
+            opened,
+            state: Mutex::new(State { forest, anchors: HashMap::new() }),
+            closing: CancellationToken::new(),
+            turns: TaskTracker::new(),
+        }
+    }
+
+    /// Its public name.
+    pub fn id(&self) -> &SessionId {
+        &self.id
+    }
+
+    /// The group it belongs to.
+    pub fn group(&self) -> Option<&GroupId> {
+        self.group.as_ref()
+    }
+
+    /// When it was opened, in seconds since the Unix epoch.
+    pub fn opened(&self) -> i64 {
+        self.opened
+    }
+
+    /// Reads the forest. The lock is held while `read` runs: it must be short.
+    pub fn with_forest<T>(&self, read: impl FnOnce(&Forest) -> T) -> T {
+        read(&self.state().forest)
+    }
+
+    /// The state. A panic under the lock leaves the forest whole, because it only ever appends.
+    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Refuses further turns, aborts those in flight and waits until they are gone.
+    pub(crate) async fn close(self: &Arc<Self>) {
+        self.closing.cancel();
+        self.turns.close();
+        self.turns.wait().await;
+    }
+}
