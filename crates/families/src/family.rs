@@ -29,6 +29,12 @@ pub trait Family: Send + Sync {
     /// The ids that end a turn.
     fn stop_ids(&self) -> &[TokenId];
 
+    /// What was found wrong with the template, though not so wrong as to refuse it: the shapes of
+    /// conversation in which it rewrites what it rendered before.
+    fn warnings(&self) -> &[String] {
+        &[]
+    }
+
     /// At most this many sampled tokens of a turn may be replaced by the next turn's opener.
     fn max_trim(&self) -> usize {
         0
@@ -64,6 +70,10 @@ pub trait Family: Send + Sync {
     ///
     /// # Errors
     /// [`RenderError`] if the family has no spelling for it.
-    fn reply(&self, scene: Scene<'_>, start: StartState, message: &Message)
-    -> Result<Vec<TokenId>, RenderError>;
+    fn reply(
+        &self,
+        scene: Scene<'_>,
+        start: StartState,
+        message: &Message,
+    ) -> Result<Vec<TokenId>, RenderError>;
 }

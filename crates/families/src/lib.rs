@@ -7,13 +7,24 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod arguments;
+mod calls;
+mod chatml;
 mod error;
 mod family;
+mod load;
 mod parse;
+mod parser;
+mod python;
+mod qwen25;
+mod qwen3;
 mod render;
+mod script;
+mod smollm2;
 
 pub use error::{FamilyError, RenderError};
 pub use family::{Family, Scene};
+pub use load::{NAMES, Options, load, load_with};
 pub use parse::{Flaw, Parsed, Parser, Part};
-pub use verbatim_chat::StartState;
 pub use render::{Extension, Junction, Rendered, Repair, Source};
+pub use verbatim_chat::StartState;

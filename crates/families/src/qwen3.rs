@@ -1,0 +1,30 @@
+//! Qwen3, hybrid thinking.
+//!
+//! Rendered as the official template renders, but for these rules, which keep a conversation
+//! append-only (the first two are Miles' `qwen3` template and its fixed `clear_thinking=false`,
+//! §4.2 and §4.3):
+//!
+//! 1. Every assistant turn has a think block, possibly empty. The official template renders one
+//!    only for a turn that has reasoning or is the last.
+//! 2. A think block stays when a later user speaks. The official template drops those before the
+//!    last user's query.
+//! 3. `clear_thinking` is fixed to `false`; `enable_thinking` may be given, and only the boolean
+//!    `false` closes the prompt's think block.
+//! 4. Absent content is empty content; the official template fails on it. A list of text parts is
+//!    its text; the official template fails on it too, or renders it as nothing (Miles §4.1).
+//! 5. Argument text is parsed and spelled anew; the official template prints it as it is.
+//! 6. Special tokens that a system message, a user, a tool or a tool's declaration spells out stay
+//!    text, and so do control tokens that an assistant's message spells out. Markers in it
+//!    (`<think>`, `<tool_call>`) are the tokens, as the model wrote them.
+//! 7. A conversation without messages renders as its system block and the opener alone.
+
+use crate::chatml::{ALL_ROLES, Table};
+
+/// The family's rules.
+pub(crate) const TABLE: Table = Table {
+    name: "qwen3",
+    markers: &["<think>", "</think>", "<tool_call>", "</tool_call>"],
+    system: None,
+    think: true,
+    append: ALL_ROLES,
+};
