@@ -50,6 +50,8 @@ pub enum Cause {
     SessionClosed,
     /// Another turn of a linear session was committed first.
     Raced,
+    /// A sampled turn is in no row: a later one took its place.
+    Superseded,
     /// Sampled tokens of a row carry no loss.
     Masked {
         /// Why.
@@ -90,6 +92,7 @@ impl Cause {
             Self::ClientGone => "client_gone",
             Self::SessionClosed => "session_closed",
             Self::Raced => "raced",
+            Self::Superseded => "superseded",
             Self::Masked { .. } => "masked",
             Self::AgentFailed => "agent_failed",
             Self::AgentTimeout => "agent_timeout",

@@ -1,0 +1,253 @@
+//! From a forest to rows: one linear pass a row.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+use verbatim_events::{Cause, Finish, GroupId, NodeId, SessionId};
+use verbatim_forest::{Forest, Generation, Segment};
+use verbatim_tokens::{LogprobKind, MaskCause, Runs};
+
+use crate::{CacheUse, Pick, Row, RowError, Status, Turn};
+
+/// What rows are made with.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Which leaves.
+    pub pick: Pick,
+    /// No row is longer than this many tokens.
+    pub max_seq_len: Option<usize>,
+    /// Rewards.
+    pub rewards: Rewards,
+    /// Data that every row carries.
+    pub metadata: Map<String, Value>,
+}
+
+/// Where rewards are known: for the session, or for the row that ends in a certain reply.
+#[derive(Clone, Debug, Default)]
+pub struct Rewards {
+    /// For every row that has none of its own.
+    pub session: Option<f64>,
+    /// By the id of the row's last reply.
+    pub by_response: HashMap<String, f64>,
+}
+
+/// All rows of a session.
+#[derive(Clone, Debug, Default)]
+pub struct Assembly {
+    /// The rows, in the order in which their leaves were committed.
+    pub rows: Vec<Row>,
+    /// Sampled tokens that train in no row.
+    pub unowned: Vec<Unowned>,
+    /// Why there is no row, if there is none.
+    pub empty: Option<EmptyReason>,
+}
+
+/// Sampled tokens of one turn that train in no row.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unowned {
+    /// The turn.
+    pub node: NodeId,
+    /// How many of its tokens.
+    pub tokens: usize,
+    /// Why.
+    pub cause: Cause,
+}
+
+/// Why a session yields no row, in Miles' words.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum EmptyReason {
+    /// No turn was committed.
+    NoRecords,
+    /// No sampled token lies within the length limit.
+    AllTruncated,
+}
+
+/// Makes the rows of a session.
+///
+/// A span that lies on several picked lineages is owned by the first of them.
+///
+/// # Errors
+/// [`RowError::MixedLogprobs`].
+pub fn assemble(
+    forest: &Forest,
+    session: &SessionId,
+    group: Option<&GroupId>,
+    options: &Options,
+) -> Result<Assembly, RowError> {
+    let leaves = options.pick.leaves(forest);
+    if leaves.is_empty() {
+        return Ok(Assembly { empty: Some(EmptyReason::NoRecords), ..Assembly::default() });
+    }
+    let mut owned = vec![false; forest.nodes().len()];
+    let mut trained = vec![0; forest.nodes().len()];
+    let mut causes: HashMap<NodeId, MaskCause> = HashMap::new();
+    let mut rows = Vec::new();
+    for leaf in leaves {
+        let path = forest.path(leaf);
+        let Some(mut row) = Builder::new(&path, options.max_seq_len, &mut owned, &mut causes).build()? else {
+            continue;
+        };
+        row.session = session.clone();
+        row.group = group.cloned();
+        row.leaf = leaf;
+        let reply = row.turns.last().map(|turn| turn.response.as_str());
+        let own = reply.and_then(|reply| options.rewards.by_response.get(reply)).copied();
+        row.reward = own.or(options.rewards.session);
+        row.metadata = options.metadata.clone();
+        for turn in &row.turns {
+            trained[turn.node.0 as usize] += (turn.start..turn.end).filter(|at| row.trains(*at)).count();
+        }
+        rows.push(row);
+    }
+    let weight = 1.0 / rows.len().max(1) as f64;
+    rows.iter_mut().for_each(|row| row.weight = weight);
+    let unowned = forest
+        .nodes()
+        .filter_map(|(node, body)| {
+            let sampled = body.generation()?.sampled.len();
+            let tokens = sampled - trained[node.0 as usize];
+            let cause = match causes.get(&node) {
+                Some(mask) => Cause::Masked { mask: *mask },
+                None if owned[node.0 as usize] => Cause::Masked { mask: MaskCause::Trimmed },
+                None => Cause::Superseded,
+            };
+            (tokens > 0).then_some(Unowned { node, tokens, cause })
+        })
+        .collect();
+    let empty = rows.is_empty().then_some(EmptyReason::AllTruncated);
+    Ok(Assembly { rows, unowned, empty })
+}
+
+/// One row in the making.
+struct Builder<'a> {
+    path: &'a [Segment<'a>],
+    limit: usize,
+    /// Turns that an earlier row owns, and from now on this one.
+    owned: &'a mut [bool],
+    /// Why some of a turn's tokens train nowhere.
+    causes: &'a mut HashMap<NodeId, MaskCause>,
+    row: Row,
+    kind: Option<LogprobKind>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(
+        path: &'a [Segment<'a>],
+        limit: Option<usize>,
+        owned: &'a mut [bool],
+        causes: &'a mut HashMap<NodeId, MaskCause>,
+    ) -> Self {
+        let length = path.iter().map(|segment| segment.kept).sum();
+        let row = Row {
+            session: SessionId::new(""),
+            group: None,
+            leaf: NodeId(0),
+            tokens: Vec::with_capacity(length),
+            prompt_length: 0,
+            mask: Runs::default(),
+            logprobs: Vec::with_capacity(length),
+            logprob_kind: LogprobKind::Raw,
+            versions: Runs::default(),
+            turns: Vec::new(),
+            status: Status::Completed,
+            reward: None,
+            weight: 1.0,
+            cache: CacheUse::default(),
+            metadata: Map::new(),
+        };
+        Self { path, limit: limit.unwrap_or(usize::MAX), owned, causes, row, kind: None }
+    }
+
+    /// The row; `None` if no sampled token lies within the limit.
+    fn build(mut self) -> Result<Option<Row>, RowError> {
+        let (mut whole, mut observed) = (0, 0);
+        for (at, segment) in self.path.iter().enumerate() {
+            let start = whole;
+            whole += segment.kept;
+            // An observation counts only once a sampled token follows it within the limit.
+            let Some(generation) = segment.node.generation() else { continue };
+            if start < self.limit {
+                self.observe(&self.path[observed..at], start);
+                self.turn(segment, generation, start)?;
+            } else {
+                self.cut(segment);
+            }
+            observed = at + 1;
+        }
+        if self.row.turns.is_empty() {
+            return Ok(None);
+        }
+        if self.row.tokens.len() < whole {
+            self.row.status = Status::Truncated;
+        }
+        Ok(Some(self.row))
+    }
+
+    /// A turn beyond the limit.
+    fn cut(&mut self, segment: &Segment<'_>) {
+        if !self.owned[segment.id.0 as usize] {
+            self.causes.insert(segment.id, MaskCause::Truncated);
+        }
+    }
+
+    fn turn(&mut self, segment: &Segment<'_>, generation: &Generation, start: usize) -> Result<(), RowError> {
+        let sampled = &generation.sampled;
+        match self.kind {
+            Some(first) if first != sampled.kind() => {
+                return Err(RowError::MixedLogprobs { first, second: sampled.kind() });
+            }
+            _ => self.kind = Some(sampled.kind()),
+        }
+        self.row.logprob_kind = sampled.kind();
+        let kept = segment.kept.min(self.limit - start);
+        let owner = !std::mem::replace(&mut self.owned[segment.id.0 as usize], true);
+        for at in 0..kept {
+            let logprob = sampled.logprobs().get(at);
+            let mask = match (owner, logprob) {
+                (false, _) => Some(MaskCause::SharedOwner),
+                (true, None) => Some(MaskCause::NoLogprob),
+                (true, Some(_)) => None,
+            };
+            if mask == Some(MaskCause::NoLogprob) {
+                self.causes.insert(segment.id, MaskCause::NoLogprob);
+            }
+            self.row.mask.extend(mask, 1);
+            self.row.logprobs.push(logprob);
+        }
+        if kept < segment.kept && owner {
+            self.causes.insert(segment.id, MaskCause::Truncated);
+        }
+        self.row.tokens.extend_from_slice(&segment.ids()[..kept]);
+        let mut left = kept;
+        for (version, count) in sampled.versions().iter() {
+            self.row.versions.extend(version.clone(), count.min(left));
+            left -= count.min(left);
+        }
+        if self.row.turns.is_empty() {
+            self.row.prompt_length = start;
+        }
+        self.row.cache.total_prompt_tokens += start;
+        self.row.cache.cached_tokens += generation.cached_tokens.unwrap_or_default() as usize;
+        self.row.turns.push(Turn {
+            node: segment.id,
+            start,
+            end: start + kept,
+            finish: generation.finish,
+            response: generation.response.clone(),
+            at: generation.at,
+        });
+        self.row.status = match generation.finish {
+            Finish::Stop => Status::Completed,
+            Finish::Length => Status::Truncated,
+        };
+        Ok(())
+    }
+
+    /// Appends what was observed before a turn that begins at `until`.
+    fn observe(&mut self, segments: &[Segment<'_>], until: usize) {
+        segments.iter().for_each(|segment| self.row.tokens.extend_from_slice(segment.ids()));
+        self.row.mask.extend(Some(MaskCause::Observation), until - self.row.logprobs.len());
+        self.row.versions.extend(None, until - self.row.logprobs.len());
+        self.row.logprobs.resize(until, None);
+    }
+}

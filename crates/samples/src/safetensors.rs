@@ -1,0 +1,164 @@
+//! Rows in Miles' samples layout.
+//!
+//! For row `i`: `tokens.i` I64 \[n\], `loss_mask.i` U8 and `rollout_log_probs.i` F64
+//! \[response_length\], where the response runs from the first sampled token to the row's end; and one
+//! tensor `_samples_meta`, U8, the JSON of everything else. A token without a logprob has the value 0
+//! there and mask 0. Miles' decoder refuses tensors it does not know, so what is ours (causes,
+//! versions per token, turns) is in each sample's `metadata.verbatim`.
+
+use std::borrow::Cow;
+
+use ::safetensors::tensor::{Dtype, SafeTensors, View};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value, json};
+use verbatim_tokens::TokenId;
+
+use crate::stored::Stored;
+use crate::{EmptyReason, Row, RowError};
+
+/// What goes around the rows.
+#[derive(Clone, Debug, Default)]
+pub struct Envelope {
+    /// The session's own data.
+    pub session_metadata: Map<String, Value>,
+    /// Why there is no row.
+    pub empty: Option<EmptyReason>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Meta {
+    samples: Vec<Sample>,
+    session_metadata: Map<String, Value>,
+    empty_reason: Option<String>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sample {
+    response: String,
+    response_length: usize,
+    status: crate::Status,
+    weight_versions: Vec<String>,
+    prefix_cache_info: crate::CacheUse,
+    metadata: Map<String, Value>,
+    reward: Option<f64>,
+    nulls: Vec<String>,
+}
+
+struct Tensor(Dtype, Vec<usize>, Vec<u8>);
+
+impl View for Tensor {
+    fn dtype(&self) -> Dtype {
+        self.0
+    }
+    fn shape(&self) -> &[usize] {
+        &self.1
+    }
+    fn data(&self) -> Cow<'_, [u8]> {
+        Cow::Borrowed(&self.2)
+    }
+    fn data_len(&self) -> usize {
+        self.2.len()
+    }
+}
+
+/// Writes rows; `decode` gives the text of a row's response.
+///
+/// # Errors
+/// [`RowError::Safetensors`].
+pub fn write_safetensors(
+    rows: &[Row],
+    envelope: &Envelope,
+    decode: impl Fn(&[TokenId]) -> String,
+) -> Result<Vec<u8>, RowError> {
+    let mut tensors = Vec::with_capacity(rows.len() * 3 + 1);
+    let mut samples = Vec::with_capacity(rows.len());
+    for (at, row) in rows.iter().enumerate() {
+        let response = &row.tokens[row.prompt_length..];
+        let ids: Vec<u8> = row.tokens.iter().flat_map(|id| i64::from(id.0).to_le_bytes()).collect();
+        let mask = row.loss_mask().split_off(row.prompt_length);
+        let logprobs = row.logprobs[row.prompt_length..].iter();
+        let logprobs: Vec<u8> =
+            logprobs.flat_map(|value| f64::from(value.unwrap_or_default()).to_le_bytes()).collect();
+        tensors.push((format!("tokens.{at}"), Tensor(Dtype::I64, vec![row.tokens.len()], ids)));
+        tensors.push((format!("loss_mask.{at}"), Tensor(Dtype::U8, vec![response.len()], mask)));
+        tensors.push((format!("rollout_log_probs.{at}"), Tensor(Dtype::F64, vec![response.len()], logprobs)));
+        samples.push(sample(row, decode(response)));
+    }
+    let meta = Meta {
+        samples,
+        session_metadata: envelope.session_metadata.clone(),
+        empty_reason: envelope.empty.map(|reason| match reason {
+            EmptyReason::NoRecords => "no_records".to_owned(),
+            EmptyReason::AllTruncated => "all_truncated".to_owned(),
+        }),
+    };
+    let meta = serde_json::to_vec(&meta)?;
+    tensors.push(("_samples_meta".to_owned(), Tensor(Dtype::U8, vec![meta.len()], meta)));
+    Ok(::safetensors::serialize(tensors, None)?)
+}
+
+fn sample(row: &Row, response: String) -> Sample {
+    let mut metadata = row.metadata.clone();
+    metadata.insert("verbatim".to_owned(), json!(Stored::of(row)));
+    // Miles keeps one version a turn; the exact ones are in `metadata.verbatim`.
+    let weight_versions = row
+        .turns
+        .iter()
+        .filter_map(|turn| row.versions.get(turn.start)?.as_ref().map(ToString::to_string))
+        .collect();
+    Sample {
+        response,
+        response_length: row.tokens.len() - row.prompt_length,
+        status: row.status,
+        weight_versions,
+        prefix_cache_info: row.cache,
+        metadata,
+        reward: row.reward,
+        nulls: vec!["rollout_routed_experts".to_owned(), "rollout_indexer_topk".to_owned()],
+    }
+}
+
+/// Reads rows back.
+///
+/// # Errors
+/// [`RowError`]; also for Miles' own files, which do not say where each token came from.
+pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
+    let tensors = SafeTensors::deserialize(bytes)?;
+    let meta: Meta = serde_json::from_slice(tensors.tensor("_samples_meta")?.data())?;
+    let mut rows = Vec::with_capacity(meta.samples.len());
+    for (at, mut sample) in meta.samples.into_iter().enumerate() {
+        let malformed = |problem: &str| RowError::Malformed { row: at, problem: problem.to_owned() };
+        let stored = sample
+            .metadata
+            .remove("verbatim")
+            .ok_or_else(|| malformed("metadata.verbatim is missing: this file was not written by verbatim"))?;
+        let stored: Stored = serde_json::from_value(stored)?;
+        let ids = tensors.tensor(&format!("tokens.{at}"))?;
+        let (ids, _) = ids.data().as_chunks::<8>();
+        let tokens = ids
+            .iter()
+            .map(|bytes| u32::try_from(i64::from_le_bytes(*bytes)).map(TokenId))
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(|_| malformed("a token id does not fit 32 bits"))?;
+        let values = tensors.tensor(&format!("rollout_log_probs.{at}"))?;
+        let (values, _) = values.data().as_chunks::<8>();
+        let mut logprobs = vec![None; stored.prompt_length];
+        logprobs.extend(values.iter().map(|bytes| Some(f64::from_le_bytes(*bytes) as f32)));
+        let mut row = stored.row(at, tokens, logprobs, sample.reward, sample.metadata)?;
+        forget_invented(&mut row);
+        rows.push(row);
+    }
+    Ok(rows)
+}
+
+/// Zeros that stand for "no logprob" become none again.
+fn forget_invented(row: &mut Row) {
+    use verbatim_tokens::MaskCause::{NoLogprob, Observation};
+    let mut at = 0;
+    for (cause, count) in row.mask.iter() {
+        if matches!(cause, Some(Observation | NoLogprob)) {
+            row.logprobs[at..at + count].fill(None);
+        }
+        at += count;
+    }
+}

@@ -1,0 +1,85 @@
+//! What every format stores beside the arrays, and the checks of reading back.
+
+use serde::{Deserialize, Serialize};
+use verbatim_events::{GroupId, NodeId, SessionId};
+use verbatim_tokens::{LogprobKind, MaskCause, Runs, TokenId, Version};
+
+use crate::{CacheUse, Row, RowError, Status, Turn};
+
+/// A row without its arrays and its metadata. Stretches are `[value, count]` pairs.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Stored {
+    pub(crate) session: SessionId,
+    pub(crate) group: Option<GroupId>,
+    pub(crate) leaf: NodeId,
+    pub(crate) prompt_length: usize,
+    pub(crate) mask: Vec<(Option<MaskCause>, usize)>,
+    pub(crate) logprob_kind: LogprobKind,
+    pub(crate) versions: Vec<(Option<Version>, usize)>,
+    pub(crate) turns: Vec<Turn>,
+    pub(crate) status: Status,
+    pub(crate) weight: f64,
+    pub(crate) cache: CacheUse,
+}
+
+impl Stored {
+    pub(crate) fn of(row: &Row) -> Self {
+        Self {
+            session: row.session.clone(),
+            group: row.group.clone(),
+            leaf: row.leaf,
+            prompt_length: row.prompt_length,
+            mask: row.mask.iter().map(|(cause, count)| (*cause, count)).collect(),
+            logprob_kind: row.logprob_kind,
+            versions: row.versions.iter().map(|(version, count)| (version.clone(), count)).collect(),
+            turns: row.turns.clone(),
+            status: row.status,
+            weight: row.weight,
+            cache: row.cache,
+        }
+    }
+
+    /// The row, if its parts belong together. `at` is its position, for the error.
+    pub(crate) fn row(
+        self,
+        at: usize,
+        tokens: Vec<TokenId>,
+        logprobs: Vec<Option<f32>>,
+        reward: Option<f64>,
+        metadata: serde_json::Map<String, serde_json::Value>,
+    ) -> Result<Row, RowError> {
+        let (mut mask, mut versions) = (Runs::default(), Runs::default());
+        self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
+        self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
+        let n = tokens.len();
+        let malformed = |problem: String| RowError::Malformed { row: at, problem };
+        if mask.len() != n || versions.len() != n || logprobs.len() != n {
+            return Err(malformed(format!(
+                "{n} tokens came with {} mask values, {} logprobs and {} versions",
+                mask.len(),
+                logprobs.len(),
+                versions.len()
+            )));
+        }
+        if self.prompt_length > n || self.turns.iter().any(|turn| turn.start > turn.end || turn.end > n) {
+            return Err(malformed(format!("a turn lies outside the row's {n} tokens")));
+        }
+        Ok(Row {
+            session: self.session,
+            group: self.group,
+            leaf: self.leaf,
+            tokens,
+            prompt_length: self.prompt_length,
+            mask,
+            logprobs,
+            logprob_kind: self.logprob_kind,
+            versions,
+            turns: self.turns,
+            status: self.status,
+            reward,
+            weight: self.weight,
+            cache: self.cache,
+            metadata,
+        })
+    }
+}
