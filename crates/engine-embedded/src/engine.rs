@@ -4,7 +4,6 @@
 //! back through channels, and a worker that is gone is an error, never silence.
 
 use std::path::Path;
-use std::sync::mpsc::Sender;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::future::BoxFuture;
@@ -13,12 +12,13 @@ use tokio::sync::{mpsc, oneshot};
 use verbatim_engine::{
     AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Params, Piece, Prompt, Score,
 };
-use verbatim_tokens::{LogprobKind, TokenId, Version};
+use verbatim_tokens::{LogprobKind, Version};
 
+use crate::desk::{Desk, gone};
 use crate::model::Model;
 use crate::source::{Source, open};
 use crate::stats::Counters;
-use crate::worker::{Generation, Limits, Message, Scoring, Worker, check};
+use crate::worker::{Generation, Limits, Message, Worker, check};
 use crate::{LoadError, Options, Stats};
 
 /// The most alternatives a token that are reported.
@@ -29,7 +29,7 @@ pub struct EmbeddedEngine {
     capabilities: Capabilities,
     version: Arc<Mutex<Version>>,
     counters: Arc<Counters>,
-    inbox: Sender<Message>,
+    desk: Desk,
 }
 
 impl EmbeddedEngine {
@@ -81,7 +81,8 @@ impl EmbeddedEngine {
             .name("embedded".to_owned())
             .spawn(move || threads.install(move || worker.run(&messages)))
             .map_err(|error| LoadError::Threads { reason: error.to_string() })?;
-        Ok((Self { capabilities, version, counters, inbox }, source))
+        let desk = Desk::new(inbox, context, capabilities.vocabulary);
+        Ok((Self { capabilities, version, counters, desk }, source))
     }
 
     /// How fast it goes.
@@ -95,27 +96,6 @@ impl EmbeddedEngine {
         *self.version.lock().unwrap_or_else(PoisonError::into_inner) = version;
     }
 
-    fn tell(&self, message: Message) -> Result<(), EngineError> {
-        self.inbox.send(message).map_err(|_| gone())
-    }
-
-    /// Refuses ids that the model cannot read or that leave no room.
-    fn fits(&self, ids: &[TokenId], room: usize) -> Result<(), EngineError> {
-        let Capabilities { max_context: context, vocabulary, .. } = self.capabilities;
-        if ids.is_empty() {
-            return Err(EngineError::Refused {
-                message: "there are no ids to read; send at least one".to_owned(),
-            });
-        }
-        if ids.len() + room > context {
-            return Err(EngineError::Context { prompt: ids.len(), context });
-        }
-        match ids.iter().find(|id| id.0 as usize >= vocabulary) {
-            Some(id) => Err(EngineError::Vocabulary { id: *id, vocabulary }),
-            None => Ok(()),
-        }
-    }
-
     fn begin(
         &self,
         id: AttemptId,
@@ -123,20 +103,16 @@ impl EmbeddedEngine {
         params: &Params,
     ) -> Result<mpsc::UnboundedReceiver<Piece>, EngineError> {
         check(params)?;
-        self.fits(&prompt.ids, 1)?;
+        self.desk.fits(&prompt.ids, 1)?;
         let params = Params { top_logprobs: params.top_logprobs.min(TOP_LOGPROBS), ..params.clone() };
         let (pieces, stream) = mpsc::unbounded_channel();
         if params.max_tokens == 0 {
             let _ = pieces.send(Piece::End(Ending::Length.into()));
         } else {
-            self.tell(Message::Generate(Generation { id, prompt, params, pieces }))?;
+            self.desk.tell(Message::Generate(Generation { id, prompt, params, pieces }))?;
         }
         Ok(stream)
     }
-}
-
-fn gone() -> EngineError {
-    EngineError::Broken { reason: "the embedded engine's worker is gone; load the model again".to_owned() }
 }
 
 impl Engine for EmbeddedEngine {
@@ -152,7 +128,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn abort(&self, id: AttemptId) -> BoxFuture<'_, Result<(), EngineError>> {
-        let told = self.tell(Message::Abort(id));
+        let told = self.desk.tell(Message::Abort(id));
         Box::pin(async { told })
     }
 
@@ -161,7 +137,7 @@ impl Engine for EmbeddedEngine {
     }
 
     fn score(&self) -> Option<&dyn Score> {
-        Some(self)
+        Some(&self.desk)
     }
 }
 
@@ -187,19 +163,8 @@ impl Control for EmbeddedEngine {
     fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         Box::pin(async {
             let (done, flushed) = oneshot::channel();
-            self.tell(Message::Flush(done))?;
+            self.desk.tell(Message::Flush(done))?;
             flushed.await.map_err(|_| gone())
-        })
-    }
-}
-
-impl Score for EmbeddedEngine {
-    fn score(&self, ids: Vec<TokenId>) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
-        Box::pin(async {
-            self.fits(&ids, 0)?;
-            let (reply, scored) = oneshot::channel();
-            self.tell(Message::Score(Scoring { ids, reply }))?;
-            scored.await.map_err(|_| gone())?
         })
     }
 }

@@ -22,6 +22,7 @@
 
 mod cache;
 mod config;
+mod desk;
 mod engine;
 mod error;
 mod kernel;

@@ -17,8 +17,8 @@ const LLAMA_SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}
 const QWEN_SPLIT: &str = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+[\r\n]*|\s*[\r\n]+|\s+(?!\S)|\s+";
 
 /// GGUF's types of tokens that are matched in the text before it is split.
-const CONTROL: i64 = 3;
-const USER_DEFINED: i64 = 4;
+const CONTROL: i32 = 3;
+const USER_DEFINED: i32 = 4;
 
 /// Builds the `tokenizer.json` of a byte-level BPE model.
 ///
@@ -34,15 +34,15 @@ pub(super) fn tokenizer_json_of_gguf(content: &Content) -> Result<Json, LoadErro
     let splitting = Splitting::named(&pre)?;
 
     let tokens = list(content, "tokens")?;
-    let types = list(content, "token_type").unwrap_or_default();
+    let types = list(content, "token_type")?;
     let (mut vocab, mut added) = (Map::with_capacity(tokens.len()), Vec::new());
     for (id, token) in tokens.iter().enumerate() {
         let token = token.to_string().map_err(|_| missing("tokens"))?;
-        let kind = types.get(id).and_then(|kind| kind.to_i64().ok());
-        if matches!(kind, Some(CONTROL | USER_DEFINED)) {
+        let kind = types.get(id).and_then(|kind| kind.to_i32().ok()).ok_or_else(|| missing("token_type"))?;
+        if matches!(kind, CONTROL | USER_DEFINED) {
             added.push(json!({
                 "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false,
-                "normalized": false, "special": kind == Some(CONTROL),
+                "normalized": false, "special": kind == CONTROL,
             }));
         }
         vocab.insert(token.clone(), json!(id));
@@ -148,5 +148,5 @@ fn list<'a>(content: &'a Content, key: &'static str) -> Result<&'a [Value], Load
 }
 
 fn missing(key: &'static str) -> LoadError {
-    LoadError::Setting { key: format!("tokenizer.ggml.{key}"), expected: "list of texts" }
+    LoadError::Setting { key: format!("tokenizer.ggml.{key}"), expected: "list with one entry a token" }
 }
