@@ -1,1 +1,23 @@
-//! The HTTP face
+//! The HTTP face: sessions, chat, samples, metrics.
+//!
+//! The invariants this crate keeps: every failure is mapped to a status and an error body in one
+//! place ([`ApiError`]); the last event of a reply is sent after its commit; whoever holds a session's
+//! token can take turns in that session and nothing else, once a control key is set.
+
+mod access;
+mod app;
+mod chat;
+mod control;
+mod error;
+mod health;
+mod metrics;
+mod models;
+mod samples;
+mod server;
+mod sessions;
+
+pub use access::{ControlKey, ShortKey};
+pub use app::{App, Limits, router};
+pub use error::ApiError;
+pub use metrics::Metrics;
+pub use server::serve;

@@ -1,6 +1,7 @@
 //! One session.
 
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio_util::sync::CancellationToken;
@@ -15,6 +16,7 @@ pub struct Session {
     group: Option<GroupId>,
     opened: i64,
     state: Mutex<State>,
+    assembled: AtomicBool,
     /// Cancelled when the session closes.
     pub(crate) closing: CancellationToken,
     /// Turns in flight.
@@ -35,6 +37,7 @@ impl Session {
             group,
             opened,
             state: Mutex::new(State { forest, anchors: HashMap::new() }),
+            assembled: AtomicBool::new(false),
             closing: CancellationToken::new(),
             turns: TaskTracker::new(),
         }
@@ -58,6 +61,12 @@ impl Session {
     /// Reads the forest. The lock is held while `read` runs: it must be short.
     pub fn with_forest<T>(&self, read: impl FnOnce(&Forest) -> T) -> T {
         read(&self.state().forest)
+    }
+
+    /// Whether this is the first time that its rows are made: what was lost on the way is reported
+    /// once.
+    pub fn first_assembly(&self) -> bool {
+        !self.assembled.swap(true, Ordering::Relaxed)
     }
 
     /// The state. A panic under the lock leaves the forest whole, because it only ever appends.

@@ -1,0 +1,67 @@
+//! What every handler shares, and the routes.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::DefaultBodyLimit;
+use axum::routing::{get, post};
+use tower_http::catch_panic::CatchPanicLayer;
+use verbatim_session::Sessions;
+
+use crate::{ControlKey, Metrics, chat, control, error, health, models, samples, sessions};
+
+/// The state behind the routes. Cheap to clone.
+#[derive(Clone)]
+pub struct App {
+    /// The sessions.
+    pub sessions: Sessions,
+    /// The metrics, which must also be among the sessions' observers.
+    pub metrics: Arc<Metrics>,
+    /// The key for session creation and control; without one both are open.
+    pub control: Option<ControlKey>,
+    /// The served model's name.
+    pub model: Arc<str>,
+    /// Limits.
+    pub limits: Limits,
+}
+
+/// What a client may use up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Bytes of a request's body.
+    pub body: usize,
+    /// Bytes of a request's head.
+    pub head: usize,
+    /// Connections at once; more wait to be accepted.
+    pub connections: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { body: 64 << 20, head: 64 << 10, connections: 4096 }
+    }
+}
+
+/// All routes.
+pub fn router(app: App) -> Router {
+    let body = app.limits.body;
+    Router::new()
+        .route("/health", get(health::health))
+        .route("/metrics", get(metrics))
+        .route("/v1/models", get(models::list))
+        .route("/v1/chat/completions", post(chat::by_key))
+        .route("/sessions", post(sessions::open))
+        .route("/sessions/{session}", get(sessions::show).delete(sessions::close))
+        .route("/sessions/{session}/samples", post(samples::samples))
+        .route("/sessions/{session}/v1/models", get(models::list))
+        .route("/sessions/{session}/v1/chat/completions", post(chat::by_path))
+        .route("/control/pause", post(control::pause))
+        .route("/control/resume", post(control::resume))
+        .fallback(error::no_route)
+        .method_not_allowed_fallback(error::wrong_method)
+        .layer(DefaultBodyLimit::max(body))
+        .layer(CatchPanicLayer::custom(error::panicked))
+        .with_state(app)
+}
+
+use crate::metrics::scrape as metrics;

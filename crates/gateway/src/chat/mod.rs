@@ -1,0 +1,79 @@
+//! Chat Completions, by path or by key.
+
+mod logprobs;
+mod stream;
+mod whole;
+
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::response::Response;
+use verbatim_dialects::chat::Request;
+use verbatim_session::{Asked, Session};
+
+use crate::access::bearer;
+use crate::{ApiError, App};
+
+/// `POST /sessions/{session}/v1/chat/completions`.
+pub(crate) async fn by_path(
+    State(app): State<App>,
+    Path(token): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let session = app.sessions.get(&token)?;
+    complete(&app, &session, body?).await
+}
+
+/// `POST /v1/chat/completions` with the session's token as the API key.
+pub(crate) async fn by_key(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    let token = bearer(&headers)
+        .ok_or_else(|| ApiError::unauthorized("send the session's token as `Authorization: Bearer SESSION`"))?;
+    let session = app.sessions.get(token)?;
+    complete(&app, &session, body?).await
+}
+
+async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Response, ApiError> {
+    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let (reply, shape) = {
+        let mut request = Request::parse(&body).map_err(verbatim_session::TurnError::from)?;
+        let shape = Shape {
+            created,
+            model: request.model.take().unwrap_or_else(|| app.model.to_string()),
+            stream: request.stream,
+            include_usage: request.include_usage,
+            logprobs: request.sampling.logprobs,
+        };
+        let asked = Asked {
+            wire: &request,
+            sampling: &request.sampling,
+            lost: request.lost.clone(),
+            response_prefix: "chatcmpl-",
+            deltas: shape.stream || shape.logprobs,
+        };
+        (app.sessions.turn(session, asked)?, shape)
+    };
+    // The body is not needed while the engine works, and it may be large.
+    drop(body);
+    if shape.stream {
+        Ok(stream::respond(app, reply, shape))
+    } else {
+        whole::respond(app, reply, shape).await
+    }
+}
+
+/// What a reply looks like.
+struct Shape {
+    created: u64,
+    model: String,
+    stream: bool,
+    include_usage: bool,
+    logprobs: bool,
+}

@@ -1,0 +1,149 @@
+//! The one place where failures become HTTP replies, in OpenAI's shape.
+
+use axum::Json;
+use axum::extract::rejection::BytesRejection;
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Serialize;
+use verbatim_engine::EngineError;
+use verbatim_forest::Refusal;
+use verbatim_samples::RowError;
+use verbatim_session::{NoSession, TurnError};
+
+/// A failure as the client sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiError {
+    /// The status.
+    pub status: StatusCode,
+    /// OpenAI's `type`.
+    pub kind: &'static str,
+    /// OpenAI's `code`.
+    pub code: &'static str,
+    /// The field that is to blame.
+    pub param: Option<String>,
+    /// What is wrong and the way out.
+    pub message: String,
+    /// Whether SDKs should try again by themselves.
+    pub retry: bool,
+}
+
+#[derive(Serialize)]
+struct Envelope<'a> {
+    error: Body<'a>,
+}
+
+#[derive(Serialize)]
+struct Body<'a> {
+    message: &'a str,
+    r#type: &'static str,
+    param: Option<&'a str>,
+    code: &'static str,
+}
+
+const INVALID: &str = "invalid_request_error";
+
+impl ApiError {
+    fn new(status: StatusCode, kind: &'static str, code: &'static str, message: impl ToString) -> Self {
+        Self { status, kind, code, param: None, message: message.to_string(), retry: false }
+    }
+
+    /// A field of a request is wrong.
+    pub(crate) fn invalid(param: &str, message: impl ToString) -> Self {
+        let error = Self::new(StatusCode::BAD_REQUEST, INVALID, "invalid_value", message);
+        Self { param: Some(param.to_owned()), ..error }
+    }
+
+    /// A key is missing or wrong.
+    pub(crate) fn unauthorized(message: &str) -> Self {
+        Self::new(StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key", message)
+    }
+
+    /// The JSON body, which is also what a started stream sends.
+    pub(crate) fn body(&self) -> String {
+        let body =
+            Body { message: &self.message, r#type: self.kind, param: self.param.as_deref(), code: self.code };
+        serde_json::to_string(&Envelope { error: body }).unwrap_or_default()
+    }
+}
+
+impl IntoResponse for ApiError {
+    fn into_response(self) -> Response {
+        let json = [(axum::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let mut response = (self.status, json, self.body()).into_response();
+        let retry = HeaderValue::from_static(if self.retry { "true" } else { "false" });
+        response.headers_mut().insert(HeaderName::from_static("x-should-retry"), retry);
+        response
+    }
+}
+
+impl From<NoSession> for ApiError {
+    fn from(_: NoSession) -> Self {
+        let message = "session not found: open one with POST /sessions, and use its session_id in the path or as the API key";
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_not_found", message)
+    }
+}
+
+impl From<TurnError> for ApiError {
+    fn from(error: TurnError) -> Self {
+        let message = error.to_string();
+        match error {
+            TurnError::Invalid(invalid) => Self::invalid(&invalid.field, message),
+            TurnError::Refused(Refusal::Diverged { .. }) => {
+                Self { code: "lineage_diverged", ..Self::invalid("messages", message) }
+            }
+            TurnError::Refused(Refusal::Truncated { .. }) => {
+                Self::new(StatusCode::CONFLICT, INVALID, "truncated_turn", message)
+            }
+            TurnError::Render(_) => Self { code: "cannot_render", ..Self::invalid("messages", message) },
+            TurnError::ContextLength { .. } | TurnError::Engine(EngineError::Context { .. }) => {
+                Self { code: "context_length_exceeded", ..Self::invalid("messages", message) }
+            }
+            TurnError::Engine(_) => Self {
+                retry: true,
+                ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)
+            },
+            TurnError::HoldExpired { .. } => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
+            },
+            TurnError::Closed => Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_closed", message),
+            TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
+        }
+    }
+}
+
+impl From<RowError> for ApiError {
+    fn from(error: RowError) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "api_error", "rows_refused", error)
+    }
+}
+
+impl From<BytesRejection> for ApiError {
+    fn from(rejection: BytesRejection) -> Self {
+        let status = rejection.status();
+        let code = if status == StatusCode::PAYLOAD_TOO_LARGE { "body_too_large" } else { "unreadable_body" };
+        Self::new(status, INVALID, code, rejection.body_text())
+    }
+}
+
+/// No such route.
+pub(crate) async fn no_route() -> ApiError {
+    let message = "no such route; chat is POST /sessions/{session_id}/v1/chat/completions";
+    ApiError::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
+}
+
+/// The route has other methods.
+pub(crate) async fn wrong_method() -> ApiError {
+    ApiError::new(StatusCode::METHOD_NOT_ALLOWED, INVALID, "wrong_method", "this route has other methods")
+}
+
+/// A handler panicked: the request fails, the server goes on.
+pub(crate) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
+    let message = "the server failed on this request; its log says where";
+    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "internal_error", message).into_response()
+}
+
+/// A JSON reply.
+pub(crate) fn json<T: Serialize>(value: T) -> Response {
+    Json(value).into_response()
+}

@@ -1,0 +1,98 @@
+//! A session's rows.
+
+use std::collections::HashMap;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::HeaderMap;
+use axum::http::header::CONTENT_TYPE;
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+use verbatim_events::{Cause, Event};
+use verbatim_samples::{Assembly, Envelope, Format, Options, Pick, Rewards, Row, assemble, write_safetensors};
+use verbatim_session::Session;
+
+use crate::{ApiError, App};
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Asked {
+    max_seq_len: Option<usize>,
+    metadata: Option<Map<String, Value>>,
+    #[serde(default)]
+    pick: Pick,
+    reward: Option<f64>,
+    #[serde(default)]
+    rewards: HashMap<String, f64>,
+    format: Option<String>,
+}
+
+/// `POST /sessions/{session}/samples`: body empty, or `{"max_seq_len", "metadata", "pick", "reward",
+/// "rewards", "format"}`, each optional. The reply is a file of `format`: `safetensors` unless asked
+/// otherwise.
+pub(crate) async fn samples(
+    State(app): State<App>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    app.controlled(&headers)?;
+    let session = app.sessions.get(&token)?;
+    let body = body?;
+    let asked: Asked = if body.trim_ascii().is_empty() {
+        Asked::default()
+    } else {
+        serde_json::from_slice(&body).map_err(|error| ApiError::invalid("body", error))?
+    };
+    let format = match asked.format.as_deref() {
+        None => Format::Safetensors,
+        Some(name) => Format::of(&format!(".{name}")).map_err(|error| ApiError::invalid("format", error))?,
+    };
+    // Linear in the session's tokens: off the threads that serve requests.
+    let assembled = tokio::task::spawn_blocking(move || rows(&app, &session, asked, format)).await;
+    let bytes = assembled.map_err(|_| ApiError::invalid("body", "the rows could not be made"))??;
+    Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
+}
+
+fn rows(app: &App, session: &Session, asked: Asked, format: Format) -> Result<Vec<u8>, ApiError> {
+    let options = Options {
+        pick: asked.pick,
+        max_seq_len: asked.max_seq_len,
+        rewards: Rewards { session: asked.reward, by_response: asked.rewards },
+        metadata: asked.metadata.unwrap_or_default(),
+    };
+    let assembly = session.with_forest(|forest| assemble(forest, session.id(), session.group(), &options))?;
+    if session.first_assembly() {
+        report(app, session, &assembly);
+    }
+    if format != Format::Safetensors {
+        return Ok(format.write(&assembly.rows)?);
+    }
+    let tokenizer = app.sessions.family().tokenizer();
+    let decode = |ids: &[verbatim_tokens::TokenId]| {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| tokenizer.bytes(*id)).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let mut session_metadata = Map::new();
+    session_metadata.insert("session".to_owned(), Value::from(session.id().as_str()));
+    let envelope = Envelope { session_metadata, empty: assembly.empty };
+    Ok(write_safetensors(&assembly.rows, &envelope, decode)?)
+}
+
+/// Tells the losses of a session's first assembly; later ones would count them again.
+fn report(app: &App, session: &Session, assembly: &Assembly) {
+    let tell = |cause: Cause, count: usize| {
+        let event = Event::Lost { session: session.id().clone(), cause, count: count as u64 };
+        app.sessions.observers().tell(&event);
+    };
+    for unowned in &assembly.unowned {
+        tell(unowned.cause.clone(), unowned.tokens);
+    }
+    for (mask, count) in assembly.rows.iter().flat_map(|row: &Row| row.mask.iter()) {
+        if let Some(mask) = mask {
+            tell(Cause::Masked { mask: *mask }, count);
+        }
+    }
+}

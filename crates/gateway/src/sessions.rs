@@ -1,0 +1,94 @@
+//! Opening, showing and closing sessions.
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::http::{HeaderMap, StatusCode};
+use axum::response::{IntoResponse, Response};
+use serde::Deserialize;
+use serde_json::{Value, json};
+use verbatim_chat::matcher_by_name;
+use verbatim_events::GroupId;
+use verbatim_forest::{Body, Forest, Lineage, Node};
+use verbatim_session::OpenOptions;
+
+use crate::{ApiError, App, error};
+
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Open {
+    lineage: Option<Lineage>,
+    matcher: Option<String>,
+    group: Option<String>,
+}
+
+/// `POST /sessions`: body empty, or `{"lineage", "matcher", "group"}`, each optional.
+pub(crate) async fn open(
+    State(app): State<App>,
+    headers: HeaderMap,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, ApiError> {
+    app.controlled(&headers)?;
+    let body = body?;
+    let asked: Open = if body.trim_ascii().is_empty() {
+        Open::default()
+    } else {
+        serde_json::from_slice(&body).map_err(|error| ApiError::invalid("body", error))?
+    };
+    let matcher = asked
+        .matcher
+        .map(|name| matcher_by_name(&name).map_err(|error| ApiError::invalid("matcher", error)))
+        .transpose()?;
+    let options = OpenOptions { lineage: asked.lineage, matcher, group: asked.group.map(GroupId::new) };
+    let (token, session) = app.sessions.open(options);
+    Ok(error::json(json!({"session_id": token.as_str(), "name": session.id()})))
+}
+
+/// `GET /sessions/{session}`: the session's tree.
+pub(crate) async fn show(
+    State(app): State<App>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    app.controlled(&headers)?;
+    let session = app.sessions.get(&token)?;
+    let shown = session.with_forest(|forest| {
+        json!({
+            "name": session.id(),
+            "group": session.group(),
+            "opened": session.opened(),
+            "lineage": forest.lineage(),
+            "matcher": forest.matcher().name(),
+            "stored_tokens": forest.stored_tokens(),
+            "leaves": forest.leaves(),
+            "nodes": nodes(forest),
+        })
+    });
+    Ok(error::json(shown))
+}
+
+fn nodes(forest: &Forest) -> Vec<Value> {
+    let node = |id: verbatim_events::NodeId, node: &Node| match &node.body {
+        Body::Observation(observation) => json!({
+            "id": id, "parent": node.parent, "kind": "observation", "tokens": node.ids().len(),
+            "trim": observation.trim, "messages": observation.messages,
+        }),
+        Body::Generation(generation) => json!({
+            "id": id, "parent": node.parent, "kind": "generation", "tokens": node.ids().len(),
+            "finish": generation.finish, "response": generation.response, "at": generation.at,
+            "messages": [generation.message],
+        }),
+    };
+    forest.nodes().map(|(id, body)| node(id, body)).collect()
+}
+
+/// `DELETE /sessions/{session}`: 204 once nothing of it runs.
+pub(crate) async fn close(
+    State(app): State<App>,
+    Path(token): Path<String>,
+    headers: HeaderMap,
+) -> Result<Response, ApiError> {
+    app.controlled(&headers)?;
+    app.sessions.close(&token).await?;
+    Ok(StatusCode::NO_CONTENT.into_response())
+}
