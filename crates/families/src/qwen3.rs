@@ -5,7 +5,8 @@
 //! §4.2 and §4.3):
 //!
 //! 1. Every assistant turn has a think block, possibly empty. The official template renders one
-//!    only for a turn that has reasoning or is the last.
+//!    only for a turn that has reasoning or is the last. With the block, newlines at the beginning
+//!    of content are left out, as the template does wherever it renders one.
 //! 2. A think block stays when a later user speaks. The official template drops those before the
 //!    last user's query.
 //! 3. `clear_thinking` is fixed to `false`; `enable_thinking` may be given, and only the boolean

@@ -101,6 +101,24 @@ fn spelling_of(root: &Value) -> Spelling {
     }
 }
 
+/// Gives a byte-level vocabulary an entry for each byte that it lacks, with ids from `next` on.
+///
+/// SmolLM2's lacks eight. The library refuses such a vocabulary; its released version drops the
+/// bytes, and so do we, by dropping the ids that stand for nothing.
+pub(crate) fn complete(root: &mut Value, next: usize) {
+    if spelling_of(root) != Spelling::ByteLevel {
+        return;
+    }
+    if let Some(Value::Object(vocabulary)) = root.get_mut("model").and_then(|model| model.get_mut("vocab")) {
+        let characters = ('!'..='\u{143}').filter(|character| byte_of(*character).is_some());
+        let lacking: Vec<String> =
+            characters.map(String::from).filter(|entry| !vocabulary.contains_key(entry)).collect();
+        for (at, entry) in lacking.into_iter().enumerate() {
+            vocabulary.insert(entry, Value::from(next + at));
+        }
+    }
+}
+
 /// The entries of the model's vocabulary: a map of ids (BPE) or a list of scores (Unigram).
 fn entries(root: &Value) -> Result<Vec<(&str, u32)>, TokenizerError> {
     let broken = |reason: String| TokenizerError::Vocabulary { reason };

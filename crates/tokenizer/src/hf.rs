@@ -7,7 +7,11 @@ use serde_json::Value;
 use tokenizers::pipeline::{EncodeOptions, Override, PipelineTokenizer};
 use verbatim_tokens::TokenId;
 
-use crate::{Added, Tokenizer, TokenizerError, added::AddedTokens, bytes::ByteTable};
+use crate::{
+    Added, Tokenizer, TokenizerError,
+    added::AddedTokens,
+    bytes::{self, ByteTable},
+};
 
 /// A vocabulary loaded from a `tokenizer.json`.
 ///
@@ -36,9 +40,9 @@ impl HfTokenizer {
     ///
     /// # Errors
     /// [`TokenizerError`]: no JSON, a component that this build lacks, or a broken vocabulary.
-    pub fn from_json(bytes: &[u8]) -> Result<Self, TokenizerError> {
+    pub fn from_json(json: &[u8]) -> Result<Self, TokenizerError> {
         let mut root: Value =
-            serde_json::from_slice(bytes).map_err(|e| TokenizerError::Json { reason: e.to_string() })?;
+            serde_json::from_slice(json).map_err(|e| TokenizerError::Json { reason: e.to_string() })?;
         let Some(fields) = root.as_object_mut() else {
             return Err(TokenizerError::Json { reason: "not an object".into() });
         };
@@ -51,6 +55,7 @@ impl HfTokenizer {
         }
         let table = ByteTable::build(&root, added.all())?;
         let single = table.single_bytes(|id| added.holds(id));
+        bytes::complete(&mut root, table.len());
         tokenizers::canonicalize_value(&mut root)
             .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
         let model = tokenizers::from_json(&root.to_string())
@@ -91,8 +96,10 @@ impl Tokenizer for HfTokenizer {
         if self.model.encode_into(text, &self.options, &mut ids).is_err() {
             return self.bytewise(text, out);
         }
-        match ids.iter().map(|token| TokenId(token.id())).find(|id| self.added.holds(*id)) {
-            None => out.extend(ids.iter().map(|token| TokenId(token.id()))),
+        let known = self.table.len();
+        let ids = ids.iter().map(|token| TokenId(token.id())).filter(|id| (id.0 as usize) < known);
+        match ids.clone().find(|id| self.added.holds(*id)) {
+            None => out.extend(ids),
             Some(id) => self.encode_around(text, &String::from_utf8_lossy(self.table.get(id)), out),
         }
     }

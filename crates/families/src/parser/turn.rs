@@ -99,7 +99,9 @@ impl Turn {
     }
 
     pub(super) fn finish(mut self, out: &mut Vec<Part>) -> Parsed {
-        while let At::Call(pending) = std::mem::replace(&mut self.at, At::Content) {
+        while let At::Call(pending) = &mut self.at {
+            let pending = std::mem::take(pending);
+            self.at = At::Content;
             match pending.cut().filter(|_| pending.in_string()) {
                 // A string that never closed hid the end of a malformed call, and what came after.
                 Some((text, rest)) => {

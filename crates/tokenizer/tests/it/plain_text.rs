@@ -51,6 +51,20 @@ fn a_vocabulary_that_holds_its_control_tokens_itself_does_not_yield_them_for_tex
 }
 
 #[test]
+fn bytes_that_a_vocabulary_lacks_are_dropped_as_the_released_library_drops_them() {
+    let json = br#"{"model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2}, "merges": ["a b"]},
+        "pre_tokenizer": {"type": "ByteLevel", "add_prefix_space": false, "trim_offsets": true, "use_regex": true}}"#;
+    let tokenizer = HfTokenizer::from_json(json).unwrap();
+    let released: reference::Tokenizer = String::from_utf8_lossy(json).parse().unwrap();
+    for text in ["ab", "abé", "a\u{4}b", "xaby"] {
+        let mut ids = Vec::new();
+        tokenizer.encode(text, &mut ids);
+        assert_eq!(TokenId::raw(&ids), released.encode(text, false).unwrap().get_ids(), "{text:?}");
+    }
+    assert_eq!(tokenizer.vocabulary(), 3);
+}
+
+#[test]
 fn sentencepiece_spellings_are_their_bytes() {
     let entries: Vec<String> = (0..256).map(|byte| format!(r#""<0x{byte:02X}>": {byte}"#)).collect();
     let json = format!(

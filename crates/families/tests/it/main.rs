@@ -1,0 +1,17 @@
+//! Families against their official templates, and against what models and people can write.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod append_only;
+mod assets;
+mod gguf;
+mod goldens;
+mod loading;
+mod native;
+mod parsing;
+mod round_trip;
+mod rules;

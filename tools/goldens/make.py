@@ -1,0 +1,58 @@
+#!/usr/bin/env python3
+"""Make the golden prompts of crates/families from the official chat templates.
+
+usage: make.py [--check]     write crates/families/tests/goldens/*.json, or compare with what is there
+
+The templates and vocabularies are the fetched ones (tools/fetch.py); none of them is committed.
+Rendering is done by transformers itself, tokenising by the tokenizers package, both installed into
+a virtual environment under .cache/venvs on the first run. See README.md beside this file.
+"""
+import os
+import pathlib
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
+VENV = CACHE / "venvs/goldens"
+PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3"]
+OUT = ROOT / "crates/families/tests/goldens"
+
+
+def enter():
+    """Run this file again inside the virtual environment."""
+    python = VENV / "bin/python"
+    if pathlib.Path(sys.prefix) == VENV:
+        return
+    if not python.exists():
+        subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
+        subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+    os.execv(python, [str(python), __file__, *sys.argv[1:]])
+
+
+def main(check):
+    import json
+
+    import families
+    import python_values
+
+    names = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25"]
+    subprocess.run([sys.executable, str(ROOT / "tools/fetch.py"), *names], check=True)
+    OUT.mkdir(parents=True, exist_ok=True)
+    stale = []
+    for name, golden in [*families.goldens(CACHE / "assets"), ("python", python_values.golden())]:
+        lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in golden]
+        text = "\n".join(lines) + "\n"
+        path = OUT / f"{name}.jsonl"
+        if not check:
+            path.write_text(text)
+        elif not path.exists() or path.read_text() != text:
+            stale.append(path.name)
+        print(f"{name}: {len(golden)} entries, {len(text)} bytes")
+    if stale:
+        sys.exit(f"differs from what the official templates render: {', '.join(stale)}")
+
+
+if __name__ == "__main__":
+    enter()
+    main("--check" in sys.argv[1:])

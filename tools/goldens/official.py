@@ -1,0 +1,79 @@
+"""Rendering and tokenising as the official tools do.
+
+What a person or a tool wrote must stay text even where it spells a special token. So every such
+spelling is replaced by characters of private use before rendering and put back before encoding;
+what spells a special token after that was the template, or the model.
+"""
+import json
+import re
+
+import tokenizers
+from transformers.utils.chat_template_utils import render_jinja_template
+
+HIDDEN = 0xF0000  # one character of private use a spelling, from here on
+
+
+class Vocabulary:
+    def __init__(self, config):
+        self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"]]
+        self.whole = tokenizers.Tokenizer.from_str(json.dumps(config))
+        self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": []}))
+        spellings = sorted((a[0] for a in self.added), key=len, reverse=True)
+        self.border = re.compile("(" + "|".join(map(re.escape, spellings)) + ")")
+        self.ids = {spelling: id for spelling, id, _ in self.added}
+
+    def hide(self, value, control_only=False):
+        """Hide spelled-out special tokens in every string of a value."""
+        if isinstance(value, dict):
+            return {self.hide(k, control_only): self.hide(v, control_only) for k, v in value.items()}
+        if isinstance(value, list):
+            return [self.hide(v, control_only) for v in value]
+        if not isinstance(value, str):
+            return value
+        for at, (spelling, _, special) in enumerate(self.added):
+            if special or not control_only:
+                value = value.replace(spelling, chr(HIDDEN + at))
+        return value
+
+    def show(self, text):
+        return re.sub("[\U000F0000-\U000F00FF]", lambda m: self.added[ord(m[0]) - HIDDEN][0], text)
+
+    def encode(self, text):
+        ids = []
+        for piece in self.border.split(text):
+            if piece in self.ids:
+                ids.append(self.ids[piece])
+            elif piece:
+                ids.extend(self.plain.encode(self.show(piece), add_special_tokens=False).ids)
+        if self.show(text) == text:
+            assert ids == self.whole.encode(text, add_special_tokens=False).ids
+        return ids
+
+
+def prepared(messages, vocabulary):
+    """Messages as they reach a template: rules 4, 5 and 6 of crates/families/src/qwen3.rs."""
+    out = []
+    for message in messages:
+        message = json.loads(json.dumps(message))
+        content = message.get("content")
+        if isinstance(content, list):
+            content = "".join(part["text"] for part in content)
+        message["content"] = content or ""
+        for call in message.get("tool_calls", []):
+            arguments = call["function"]["arguments"]
+            if isinstance(arguments, str):
+                call["function"]["arguments"] = json.loads(arguments)
+        out.append(vocabulary.hide(message, control_only=message["role"] == "assistant"))
+    return out
+
+
+def render(template, vocabulary, conversation, messages, prompt=True, **arguments):
+    tools = vocabulary.hide(conversation.get("tools")) or None
+    rendered, _ = render_jinja_template(
+        [prepared(messages, vocabulary)],
+        tools=tools,
+        chat_template=template,
+        add_generation_prompt=prompt,
+        **{**conversation.get("template", {}), **arguments},
+    )
+    return vocabulary.encode(rendered[0])
