@@ -63,6 +63,8 @@ pub enum Cause {
     AgentTimeout,
     /// The agent's output could not be read.
     AgentOutput,
+    /// The agent could not be run: the machine's failure, not the agent's.
+    AgentNotRun,
     /// The agent ended without one committed turn.
     NoTurns,
     /// The run was interrupted.
@@ -97,6 +99,7 @@ impl Cause {
             Self::AgentFailed => "agent_failed",
             Self::AgentTimeout => "agent_timeout",
             Self::AgentOutput => "agent_output",
+            Self::AgentNotRun => "agent_not_run",
             Self::NoTurns => "no_turns",
             Self::Interrupted => "interrupted",
             Self::RowRefused => "row_refused",

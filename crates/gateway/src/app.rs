@@ -8,7 +8,7 @@ use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
-use crate::{ControlKey, Metrics, chat, control, error, health, models, samples, sessions};
+use crate::{ControlKey, Metrics, chat, control, error, health, metrics, models, samples, sessions};
 
 /// The state behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -47,7 +47,7 @@ pub fn router(app: App) -> Router {
     let body = app.limits.body;
     Router::new()
         .route("/health", get(health::health))
-        .route("/metrics", get(metrics))
+        .route("/metrics", get(metrics::scrape))
         .route("/v1/models", get(models::list))
         .route("/v1/chat/completions", post(chat::by_key))
         .route("/sessions", post(sessions::open))
@@ -63,5 +63,3 @@ pub fn router(app: App) -> Router {
         .layer(CatchPanicLayer::custom(error::panicked))
         .with_state(app)
 }
-
-use crate::metrics::scrape as metrics;

@@ -58,6 +58,12 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key", message)
     }
 
+    /// A handler panicked: the request fails, the server goes on.
+    pub(crate) fn internal() -> Self {
+        let message = "the server failed on this request; its log says where";
+        Self::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "internal_error", message)
+    }
+
     /// The JSON body, which is also what a started stream sends.
     pub(crate) fn body(&self) -> String {
         let body =
@@ -137,10 +143,9 @@ pub(crate) async fn wrong_method() -> ApiError {
     ApiError::new(StatusCode::METHOD_NOT_ALLOWED, INVALID, "wrong_method", "this route has other methods")
 }
 
-/// A handler panicked: the request fails, the server goes on.
+/// What a panic becomes.
 pub(crate) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
-    let message = "the server failed on this request; its log says where";
-    ApiError::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "internal_error", message).into_response()
+    ApiError::internal().into_response()
 }
 
 /// A JSON reply.

@@ -10,8 +10,8 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use verbatim_events::{Cause, Event};
-use verbatim_samples::{Assembly, Envelope, Format, Options, Pick, Rewards, Row, assemble, write_safetensors};
+use verbatim_events::Event;
+use verbatim_samples::{Assembly, Envelope, Format, Options, Pick, Rewards, assemble, write_safetensors};
 use verbatim_session::Session;
 
 use crate::{ApiError, App};
@@ -52,7 +52,7 @@ pub(crate) async fn samples(
     };
     // Linear in the session's tokens: off the threads that serve requests.
     let assembled = tokio::task::spawn_blocking(move || rows(&app, &session, asked, format)).await;
-    let bytes = assembled.map_err(|_| ApiError::invalid("body", "the rows could not be made"))??;
+    let bytes = assembled.map_err(|_| ApiError::internal())??;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], bytes).into_response())
 }
 
@@ -83,16 +83,7 @@ fn rows(app: &App, session: &Session, asked: Asked, format: Format) -> Result<Ve
 
 /// Tells the losses of a session's first assembly; later ones would count them again.
 fn report(app: &App, session: &Session, assembly: &Assembly) {
-    let tell = |cause: Cause, count: usize| {
-        let event = Event::Lost { session: session.id().clone(), cause, count: count as u64 };
-        app.sessions.observers().tell(&event);
-    };
-    for unowned in &assembly.unowned {
-        tell(unowned.cause.clone(), unowned.tokens);
-    }
-    for (mask, count) in assembly.rows.iter().flat_map(|row: &Row| row.mask.iter()) {
-        if let Some(mask) = mask {
-            tell(Cause::Masked { mask: *mask }, count);
-        }
-    }
+    assembly.losses().for_each(|(cause, count)| {
+        app.sessions.observers().tell(&Event::Lost { session: session.id().clone(), cause, count });
+    });
 }

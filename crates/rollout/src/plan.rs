@@ -1,0 +1,40 @@
+//! What a rollout is to do.
+
+use std::path::PathBuf;
+
+use verbatim_agents::Agent;
+use verbatim_samples::{Format, Pick};
+
+/// A rollout: for each task a group of sessions, for each session an agent.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// How agents run.
+    pub agent: Agent,
+    /// Sessions a group.
+    pub group_size: usize,
+    /// When a group with failed sessions still counts.
+    pub keep: Keep,
+    /// How often a failed session is run again, as a new session.
+    pub retries: u32,
+    /// `train` or `eval`.
+    pub mode: String,
+    /// Which leaves become rows.
+    pub pick: Pick,
+    /// No row is longer.
+    pub max_seq_len: Option<usize>,
+    /// Where rows go.
+    pub folder: PathBuf,
+    /// As what.
+    pub format: Format,
+    /// The model's name, for the agents.
+    pub model: String,
+}
+
+/// When a group with failed sessions still counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Keep {
+    /// Only if no session failed: what group-normalised advantages need.
+    Whole,
+    /// If at least so many succeeded.
+    AtLeast(usize),
+}
