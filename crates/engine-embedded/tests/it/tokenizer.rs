@@ -30,3 +30,26 @@ pub(crate) fn ids(text: &str) -> Vec<TokenId> {
 pub(crate) fn text(ids: &[TokenId]) -> String {
     tokenizer().decode(TokenId::raw(ids), false).unwrap()
 }
+
+#[test]
+fn texts_get_the_ids_of_the_models_own_tokenizer() {
+    let golden: Vec<(String, Vec<u32>)> = serde_json::from_str(include_str!("golden/smollm2.json")).unwrap();
+    for (words, expected) in golden {
+        assert_eq!(TokenId::raw(&ids(&words)), expected, "{words:?}");
+        assert_eq!(text(TokenId::wrap(&expected)), words);
+    }
+}
+
+#[test]
+fn the_file_tells_template_name_and_ends() {
+    let source = Source::read(&crate::model::path()).unwrap();
+    assert!(source.chat_template.unwrap().contains("<|im_start|>"));
+    assert_eq!(source.eos, [crate::model::END]);
+    assert_eq!(source.bos, Some(TokenId(1)));
+    assert_eq!(source.name, "Smollm2 135M 8k Lc100K Mix1 Ep2");
+}
+
+#[test]
+fn a_byte_that_the_vocabulary_cannot_spell_is_no_token_of_the_model() {
+    assert!(ids("a\u{4}b").iter().any(|id| id.0 >= 49152));
+}
