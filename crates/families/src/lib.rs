@@ -10,6 +10,7 @@
 mod arguments;
 mod calls;
 mod chatml;
+mod default;
 mod error;
 mod family;
 mod load;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use verbatim_tokenizer::Tokenizer;
 
 use crate::chatml::{ChatMl, Table};
+use crate::default::Templated;
 use crate::{Family, FamilyError, qwen3, qwen25, smollm2};
 
 /// Every family's name.
@@ -56,6 +57,9 @@ pub fn load_with(
     tokenizer: Arc<dyn Tokenizer>,
     options: &Options,
 ) -> Result<Arc<dyn Family>, FamilyError> {
+    if name == "default" {
+        return Ok(Arc::new(Templated::new(tokenizer, options)?));
+    }
     let Some(table) = CHATML.iter().find(|table| table.name == name) else {
         return Err(FamilyError::Unknown { name: name.to_owned(), known: NAMES.to_vec() });
     };

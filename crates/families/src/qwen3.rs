@@ -17,7 +17,11 @@
 //! 6. Special tokens that a system message, a user, a tool or a tool's declaration spells out stay
 //!    text, and so do control tokens that an assistant's message spells out. Markers in it
 //!    (`<think>`, `<tool_call>`) are the tokens, as the model wrote them.
-//! 7. A conversation without messages renders as its system block and the opener alone.
+//! 7. A conversation without messages renders as its system block and the opener alone;
+//!    the official template fails on it.
+//!
+//! Tools are dumped as they were declared, key for key. Miles completes them to SGLang's model of
+//! a tool first (§4.1), which changes the prompt.
 
 use crate::chatml::{ALL_ROLES, Table};
 

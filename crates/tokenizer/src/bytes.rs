@@ -155,12 +155,14 @@ fn byte_level(entry: &str, out: &mut Vec<u8>) {
 /// itself; the other 68 bytes, in order, are the characters from U+0100 on.
 fn byte_of(character: char) -> Option<u8> {
     let code = u32::from(character);
-    let itself = |code: u32| matches!(code, 0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff);
-    if itself(code) {
-        return u8::try_from(code).ok();
-    }
-    let nth = code.checked_sub(0x100)? as usize;
-    (0..=255u8).filter(|byte| !itself(u32::from(*byte))).nth(nth)
+    let byte = match code {
+        0x21..=0x7e | 0xa1..=0xac | 0xae..=0xff => code,
+        0x100..=0x120 => code - 0x100,
+        0x121..=0x142 => code - 0x121 + 0x7f,
+        0x143 => 0xad,
+        _ => return None,
+    };
+    u8::try_from(byte).ok()
 }
 
 fn metaspace(entry: &str, out: &mut Vec<u8>) {

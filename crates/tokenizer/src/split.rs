@@ -40,6 +40,11 @@ impl SpecialSplitter {
 
     /// Cuts `text`. Empty stretches of text are left out.
     pub fn split<'t>(&self, text: &'t str) -> Vec<Piece<'t>> {
+        self.split_at(text).into_iter().map(|(_, piece)| piece).collect()
+    }
+
+    /// Cuts `text` and says at which byte each piece begins.
+    pub fn split_at<'t>(&self, text: &'t str) -> Vec<(usize, Piece<'t>)> {
         let mut pieces = Vec::new();
         let mut done = 0;
         for found in self.automaton.iter().flat_map(|automaton| automaton.find_iter(text)) {
@@ -47,15 +52,15 @@ impl SpecialSplitter {
             let before = text.get(done..found.start()).unwrap_or_default();
             let before = if token.lstrip { before.trim_end() } else { before };
             if !before.is_empty() {
-                pieces.push(Piece::Text(before));
+                pieces.push((done, Piece::Text(before)));
             }
-            pieces.push(Piece::Special(token.id));
+            pieces.push((found.start(), Piece::Special(token.id)));
             let rest = &text[found.end()..];
             done = found.end() + if token.rstrip { rest.len() - rest.trim_start().len() } else { 0 };
         }
         let rest = text.get(done..).unwrap_or_default();
         if !rest.is_empty() {
-            pieces.push(Piece::Text(rest));
+            pieces.push((done, Piece::Text(rest)));
         }
         pieces
     }

@@ -35,7 +35,7 @@ impl Mark {
 
 /// Parsers of reasoning, by SGLang's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum ReasoningParser {
+pub(crate) enum ReasoningParser {
     /// There is no reasoning.
     #[default]
     None,
@@ -45,7 +45,7 @@ pub enum ReasoningParser {
 
 /// Parsers of tool calls, by SGLang's names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum CallParser {
+pub(crate) enum CallParser {
     /// There are no calls.
     #[default]
     None,

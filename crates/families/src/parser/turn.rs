@@ -201,7 +201,7 @@ impl Turn {
         }
     }
 
-    /// Ends a call.
+    /// Ends a call. Only now is it told: before, it could still have become content.
     fn close(&mut self, text: &str, out: &mut Vec<Part>) {
         let Some(call) = call::read(text) else {
             self.flaws.push(Flaw::CallMalformed);

@@ -14,7 +14,7 @@ pub(crate) fn float(value: f64) -> String {
     if value == 0.0 {
         return format!("{sign}0.0");
     }
-    let scientific = format!("{:e}", value.abs());
+    let scientific = shortest(value.abs());
     let (mantissa, exponent) = scientific.split_once('e').unwrap_or((&scientific, "0"));
     let exponent: i32 = exponent.parse().unwrap_or(0);
     let digits = mantissa.replace('.', "");
@@ -30,4 +30,14 @@ pub(crate) fn float(value: f64) -> String {
         format!("{mantissa}e{sign}{:02}", exponent.unsigned_abs())
     };
     format!("{sign}{body}")
+}
+
+/// The shortest digits, in scientific notation. Where two of a length are equally near, CPython
+/// takes the even one; the standard library rounds so only when it is told how many to give.
+fn shortest(value: f64) -> String {
+    let shortest = format!("{value:e}");
+    let mantissa = shortest.split('e').next().unwrap_or_default();
+    let decimals = mantissa.len().saturating_sub(2);
+    let even = format!("{value:.decimals$e}");
+    if even.parse() == Ok(value) { even } else { shortest }
 }

@@ -12,7 +12,7 @@ mod repr;
 pub(crate) use float::float;
 pub(crate) use json::{Style, dumps};
 pub(crate) use parse::loads;
-pub(crate) use repr::{display, repr};
+pub(crate) use repr::display;
 
 /// A JSON document as Python holds it: integers of any size, keys in the order of insertion.
 #[derive(Clone, Debug, PartialEq)]

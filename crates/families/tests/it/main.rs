@@ -8,6 +8,7 @@
 
 mod append_only;
 mod assets;
+mod engine;
 mod gguf;
 mod goldens;
 mod loading;
@@ -15,3 +16,4 @@ mod native;
 mod parsing;
 mod round_trip;
 mod rules;
+mod templates;

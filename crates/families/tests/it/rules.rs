@@ -103,6 +103,19 @@ fn absent_content_is_empty_and_parts_are_their_text() {
 }
 
 #[test]
+fn a_conversation_without_messages_is_its_system_block_and_an_opener() {
+    let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+    for model in models() {
+        assert_eq!(render(model, &Setup::default(), &[]), "<|im_start|>assistant\n");
+        let text = render(model, &setup, &[]);
+        assert!(
+            text.starts_with("<|im_start|>system\n") && text.ends_with("<|im_end|>\n<|im_start|>assistant\n"),
+            "{text}"
+        );
+    }
+}
+
+#[test]
 fn argument_text_is_spelled_anew_and_must_be_an_object() {
     let call = |text: &str| {
         let mut message = Message::new(Role::Assistant, Content::Absent);
