@@ -1,2 +1,43 @@
-//! The verbatim binary.
-fn main() {}
+//! `verbatim`: flags, configuration, wiring, printing. Nothing else reads them.
+
+mod args;
+mod command;
+mod config;
+mod event_log;
+mod model;
+mod telemetry;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    // The launcher must stay small and single: it runs once for every agent.
+    if std::env::args_os().nth(1).is_some_and(|first| first == "launcher") {
+        return verbatim_process::launcher::main();
+    }
+    match run(Args::parse()) {
+        Ok(code) => code,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<ExitCode> {
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match args.command {
+            Command::Serve(serve) => command::serve::run(serve).await,
+            Command::Run(run) => command::run::run(run).await,
+            Command::Pull(pull) => command::pull::run(&pull),
+            Command::Inspect(inspect) => command::inspect::run(&inspect).await,
+            Command::Verify { what: args::Verify::Rows(rows) } => command::verify::rows(rows).await,
+            Command::Config(config) => command::config::run(&config),
+        }
+    })
+}

@@ -1,0 +1,75 @@
+//! Which family a model speaks.
+
+use std::sync::Arc;
+
+use anyhow::Context;
+use serde_json::{Map, Value};
+use verbatim_families::{Family, Options, load_with};
+use verbatim_tokenizer::Tokenizer;
+
+use super::catalogue::CATALOGUE;
+use crate::config::FamilyConfig;
+
+/// What a model's files say that decides its family.
+pub(super) struct Hints<'a> {
+    /// The name it was asked for by.
+    pub(super) model: &'a str,
+    /// Its chat template.
+    pub(super) template: Option<&'a str>,
+    /// The spelling of its end-of-turn token.
+    pub(super) eos: Option<String>,
+    /// The spelling of its begin-of-text token.
+    pub(super) bos: Option<String>,
+}
+
+/// Sets the family up.
+pub(super) fn family(
+    config: &FamilyConfig,
+    hints: &Hints<'_>,
+    tokenizer: Arc<dyn Tokenizer>,
+) -> anyhow::Result<Arc<dyn Family>> {
+    let name = match config.name.as_str() {
+        "auto" => tell(hints),
+        name => name,
+    };
+    let mut options = Options::default();
+    if name == "default" {
+        options.template = match &config.chat_template {
+            Some(path) => Some(
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?,
+            ),
+            None => hints.template.map(str::to_owned),
+        };
+        let mut tokens = Map::new();
+        for (key, token) in [("eos_token", &hints.eos), ("bos_token", &hints.bos)] {
+            if let Some(token) = token {
+                tokens.insert(key.to_owned(), Value::from(token.as_str()));
+            }
+        }
+        options.special_tokens = tokens;
+        options.reasoning_parser = Some(config.reasoning_parser.clone());
+        options.tool_call_parser = Some(config.tool_call_parser.clone());
+    } else if config.chat_template.is_some() {
+        anyhow::bail!("family.chat_template is for family default; family {name} renders natively");
+    }
+    load_with(name, tokenizer, &options).with_context(|| format!("cannot set up family {name} for {}", hints.model))
+}
+
+/// A catalogue entry knows its family; of other models the template is asked for what is only found
+/// in one family's.
+fn tell(hints: &Hints<'_>) -> &'static str {
+    if let Some(entry) = CATALOGUE.iter().find(|entry| entry.name == hints.model) {
+        return entry.family;
+    }
+    let template = hints.template.unwrap_or_default();
+    let has = |text: &str| template.contains(text);
+    if has("SmolLM, trained by Hugging Face") && !has("<tools>") {
+        "smollm2"
+    } else if has("You are Qwen, created by Alibaba Cloud") {
+        "qwen25"
+    } else if has("<tool_response>") && has("enable_thinking") && has("reasoning_content") && has("<tool_call>\\n{") {
+        "qwen3"
+    } else {
+        "default"
+    }
+}

@@ -1,0 +1,158 @@
+//! Loading what the settings name.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::Context;
+use verbatim_engine::{Engine, probe};
+use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
+use verbatim_families::{Family, Scene};
+use verbatim_tokenizer::{HfTokenizer, Tokenizer};
+use verbatim_tokens::TokenId;
+
+use super::family::{Hints, family};
+use super::{Cache, pull};
+use crate::config::{Config, EngineConfig, EngineKind};
+
+/// An engine with what belongs to its model.
+pub struct Loaded {
+    /// The engine, probed.
+    pub engine: Arc<dyn Engine>,
+    /// The family.
+    pub family: Arc<dyn Family>,
+    /// The model's name.
+    pub model: String,
+}
+
+/// What a model's files hold beside its weights.
+struct Files {
+    tokenizer_json: Vec<u8>,
+    template: Option<String>,
+    bos: Option<TokenId>,
+    eos: Option<TokenId>,
+}
+
+/// Loads engine, tokenizer and family, and probes the engine.
+///
+/// # Errors
+/// If the model cannot be found, fetched or loaded, or the engine loses what rows need.
+pub async fn load(config: &Config) -> anyhow::Result<Loaded> {
+    let path = find(&config.engine)?;
+    let (engine, files) = match config.engine.kind {
+        EngineKind::Embedded => embedded(&path, &config.engine)?,
+        EngineKind::Sim => (None, files(&path)?),
+    };
+    let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
+    let spell = |id: TokenId| String::from_utf8_lossy(tokenizer.bytes(id)).into_owned();
+    let hints = Hints {
+        model: &config.engine.model,
+        template: files.template.as_deref(),
+        eos: files.eos.map(spell),
+        bos: files.bos.map(spell),
+    };
+    let family = family(&config.family, &hints, Arc::clone(&tokenizer))?;
+    let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
+    check(engine.as_ref(), family.as_ref()).await?;
+    let model = match config.engine.kind {
+        EngineKind::Embedded => config.engine.model.clone(),
+        EngineKind::Sim => "sim".to_owned(),
+    };
+    Ok(Loaded { engine, family, model })
+}
+
+/// Only the tokenizer, without weights.
+///
+/// # Errors
+/// If the model cannot be found or fetched.
+pub fn tokenizer(config: &Config) -> anyhow::Result<HfTokenizer> {
+    let files = files(&find(&config.engine)?)?;
+    Ok(HfTokenizer::from_json(&files.tokenizer_json)?)
+}
+
+fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
+    let path = Path::new(&config.model);
+    if path.exists() {
+        return Ok(path.to_owned());
+    }
+    let cache = Cache::at(config.cache.as_deref())?;
+    pull(&config.model, None, &cache).with_context(|| format!("cannot get model {:?}", config.model))
+}
+
+/// Asks for a few tokens after a plain question.
+async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
+    let setup = verbatim_chat::Setup::default();
+    let question = verbatim_chat::Message::new(verbatim_chat::Role::User, "Hello");
+    let rendered = family.open(Scene { setup: &setup, opened: 0 }, &[question])?;
+    let report = probe(engine, rendered.ids.into()).await?;
+    tracing::debug!(?report, "the engine passed its probe");
+    Ok(())
+}
+
+fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
+    let mut ids = Vec::new();
+    let words = "the agent reads a task then calls one tool and says what it saw in plain words before it ends ";
+    family.tokenizer().encode(words, &mut ids);
+    let stop = family.stop_ids().first().copied().unwrap_or_default();
+    let options = SimOptions {
+        seed: config.seed,
+        max_context: if config.max_context == 0 { 32_768 } else { config.max_context },
+        vocabulary: family.tokenizer().vocabulary(),
+        latency: Latency { decode_token: Duration::from_micros(config.sim_token_us), ..Latency::NONE },
+        chunk: 1,
+    };
+    SimEngine::new(options, Drawn { ids, stop, mean: config.sim_tokens })
+}
+
+#[cfg(feature = "embedded")]
+fn embedded(path: &Path, config: &EngineConfig) -> anyhow::Result<(Option<Arc<dyn Engine>>, Files)> {
+    use verbatim_engine_embedded::{EmbeddedEngine, Options, Precision};
+
+    let precision = match config.precision.as_str() {
+        "auto" => Precision::Auto,
+        "f32" => Precision::F32,
+        "q8" => Precision::Q8,
+        other => anyhow::bail!("engine.precision: {other:?} is none of auto, f32, q8"),
+    };
+    let options = Options {
+        precision,
+        name: Some(config.model.clone()),
+        max_batch: config.max_batch,
+        max_context: (config.max_context > 0).then_some(config.max_context),
+        cache_bytes: config.prefix_cache_mib << 20,
+        ..Options::default()
+    };
+    let (engine, source) = EmbeddedEngine::load(path, options)?;
+    Ok((Some(Arc::new(engine)), source.into()))
+}
+
+#[cfg(feature = "embedded")]
+fn files(path: &Path) -> anyhow::Result<Files> {
+    Ok(verbatim_engine_embedded::Source::read(path)?.into())
+}
+
+#[cfg(feature = "embedded")]
+impl From<verbatim_engine_embedded::Source> for Files {
+    fn from(source: verbatim_engine_embedded::Source) -> Self {
+        Self {
+            tokenizer_json: source.tokenizer_json,
+            template: source.chat_template,
+            bos: source.bos,
+            eos: source.eos.first().copied(),
+        }
+    }
+}
+
+#[cfg(not(feature = "embedded"))]
+fn embedded(_: &Path, _: &EngineConfig) -> anyhow::Result<(Option<Arc<dyn Engine>>, Files)> {
+    anyhow::bail!("this binary was built without the embedded engine; use --engine sim")
+}
+
+#[cfg(not(feature = "embedded"))]
+fn files(path: &Path) -> anyhow::Result<Files> {
+    let tokenizer = path.join("tokenizer.json");
+    let tokenizer_json = std::fs::read(&tokenizer).with_context(|| {
+        format!("cannot read {} (this binary reads Hugging Face folders only)", tokenizer.display())
+    })?;
+    Ok(Files { tokenizer_json, template: None, bos: None, eos: None })
+}

@@ -1,0 +1,152 @@
+//! From settings to a running service.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use anyhow::{Context, bail, ensure};
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+use verbatim_chat::matcher_by_name;
+use verbatim_events::{Observer, Observers};
+use verbatim_forest::Lineage;
+use verbatim_gateway::{App, ControlKey, Limits, Metrics, router, serve};
+use verbatim_session::{SamplingDefaults, Sessions, Settings};
+
+use crate::args;
+use crate::config::{Config, Layered};
+use crate::event_log::EventLog;
+use crate::model::Loaded;
+
+/// The settings that flags and file give; `more` are a command's own flags.
+///
+/// # Errors
+/// As [`Layered::new`].
+pub fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) -> anyhow::Result<Layered> {
+    let mut all = Vec::new();
+    let short =
+        [("engine.kind", &flags.engine), ("engine.model", &flags.model), ("family.name", &flags.family)];
+    for (key, value) in short {
+        all.extend(value.clone().map(|value| (key.to_owned(), quoted(&value))));
+    }
+    for (key, value) in more {
+        all.extend(value.clone().map(|value| ((*key).to_owned(), value)));
+    }
+    for set in &flags.set {
+        let (key, value) =
+            set.split_once('=').with_context(|| format!("--set {set}: expected KEY=VALUE"))?;
+        all.push((key.trim().to_owned(), value.trim().to_owned()));
+    }
+    Layered::new(flags.config.as_deref(), &all)
+}
+
+/// Text as a TOML string, so that a value such as `1e3` stays text.
+pub fn quoted(text: &str) -> String {
+    toml::Value::String(text.to_owned()).to_string()
+}
+
+/// A service that accepts connections.
+pub struct Service {
+    /// Its sessions.
+    pub sessions: Sessions,
+    /// Its root, without a trailing slash.
+    pub url: String,
+    stop: CancellationToken,
+    serving: tokio::task::JoinHandle<()>,
+}
+
+impl Service {
+    /// Starts serving.
+    ///
+    /// # Errors
+    /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
+    /// no control key.
+    pub async fn start(config: &Config, loaded: &Loaded, control: Option<ControlKey>) -> anyhow::Result<Self> {
+        let metrics = Arc::new(Metrics::default());
+        let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
+        if let Some(path) = &config.log.events {
+            observers.push(Arc::new(EventLog::open(path)?));
+        }
+        let sessions = Sessions::new(
+            Arc::clone(&loaded.family),
+            Arc::clone(&loaded.engine),
+            Observers::new(observers),
+            session_settings(config)?,
+        );
+        let listener = TcpListener::bind(&config.server.listen)
+            .await
+            .with_context(|| format!("cannot listen on {}", config.server.listen))?;
+        let address = listener.local_addr()?;
+        ensure!(
+            address.ip().is_loopback() || control.is_some(),
+            "{address} can be reached from other machines: give a control key with --control-key-file FILE, or listen on 127.0.0.1"
+        );
+        let limits = Limits {
+            body: config.server.body_mib << 20,
+            head: (config.server.head_kib << 10).max(8192),
+            connections: config.server.connections.max(1),
+        };
+        let model: Arc<str> = loaded.model.as_str().into();
+        let app = App { sessions: sessions.clone(), metrics, control, model, limits };
+        let stop = CancellationToken::new();
+        let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
+        Ok(Self { sessions, url: format!("http://{address}"), stop, serving })
+    }
+
+    /// Ends: aborts what is in flight, closes every session, lets replies out.
+    pub async fn stop(self) {
+        self.sessions.close_all().await;
+        self.stop.cancel();
+        let _ = self.serving.await;
+    }
+}
+
+/// The control key that the settings name.
+///
+/// # Errors
+/// If the file cannot be read or the key is too short.
+pub fn control_key(config: &Config) -> anyhow::Result<Option<ControlKey>> {
+    let Some(path) = &config.server.control_key_file else { return Ok(None) };
+    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+    Ok(Some(ControlKey::new(&text).with_context(|| path.display().to_string())?))
+}
+
+/// Waits for Ctrl-C or SIGTERM.
+pub async fn interrupted() {
+    let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
+        Ok(terminate) => terminate,
+        Err(error) => {
+            tracing::warn!(%error, "cannot hear SIGTERM");
+            let _ = tokio::signal::ctrl_c().await;
+            return;
+        }
+    };
+    tokio::select! {
+        _ = tokio::signal::ctrl_c() => {}
+        _ = terminate.recv() => {}
+    }
+}
+
+fn session_settings(config: &Config) -> anyhow::Result<Settings> {
+    let lineage = match config.sessions.lineage.as_str() {
+        "tree" => Lineage::Tree,
+        "linear" => Lineage::Linear,
+        other => bail!("sessions.lineage: {other:?} is none of tree, linear"),
+    };
+    let sampling = &config.sampling;
+    ensure!(sampling.temperature >= 0.0, "sampling.temperature: {} is below 0", sampling.temperature);
+    ensure!(sampling.top_p > 0.0 && sampling.top_p <= 1.0, "sampling.top_p: {} is not in (0, 1]", sampling.top_p);
+    Ok(Settings {
+        lineage,
+        matcher: matcher_by_name(&config.sessions.matcher).context("sessions.matcher")?,
+        template: config.family.template_arguments.clone(),
+        sampling: SamplingDefaults {
+            max_tokens: (sampling.max_tokens > 0).then_some(sampling.max_tokens),
+            temperature: sampling.temperature,
+            top_p: sampling.top_p,
+            top_k: (sampling.top_k > 0).then_some(sampling.top_k),
+        },
+        turns: config.sessions.turns.max(1),
+        agents: config.agent.as_ref().map_or(1, |agent| agent.concurrency.max(1)),
+        hold: Duration::from_secs(config.sessions.hold_seconds),
+    })
+}

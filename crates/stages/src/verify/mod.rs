@@ -1,0 +1,5 @@
+//! `verify`: does a claim hold?
+
+mod rows;
+
+pub use rows::{Bound, Gap, RowsReport, VerifyError, Worst, rows};

@@ -1,1 +1,0 @@
-//! An agent with a tool loop
