@@ -20,7 +20,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{} {precision:?}: loaded in {:.1} s", source.name, started.elapsed().as_secs_f64());
         let ids: Vec<_> = (0..512).map(|at| TokenId(1000 + at * 7919 % 20_000)).collect();
 
-        let (prefill, decode) = measure(&engine, &[ids.clone()]).await;
+        let (prefill, decode) = measure(&engine, std::slice::from_ref(&ids)).await;
         println!("  prompt {prefill:.0} tokens/s, one sequence {decode:.1} tokens/s");
         let several: Vec<_> = (0..8).map(|at| ids[at * 40..at * 40 + 128].to_vec()).collect();
         let (_, decode) = measure(&engine, &several).await;

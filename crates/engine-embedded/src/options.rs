@@ -56,7 +56,7 @@ impl Default for Options {
             name: None,
             version: Version::new("0"),
             max_batch: 16,
-            chunk: 128,
+            chunk: 64,
             max_context: None,
             cache_bytes: 1 << 30,
         }

@@ -64,7 +64,7 @@ pub(crate) fn from_folder(path: &std::path::Path, text: &str) -> Result<Config, 
     if let Some(rope) = rope {
         rope.scale(&mut frequencies)?;
     }
-    Ok(Config {
+    Config {
         architecture,
         tied: file.tie_word_embeddings,
         hidden,
@@ -78,7 +78,8 @@ pub(crate) fn from_folder(path: &std::path::Path, text: &str) -> Result<Config, 
         norm_epsilon: file.rms_norm_eps.ok_or_else(|| setting("rms_norm_eps", "number"))? as f32,
         pairs: Pairs::Halves,
         frequencies: frequencies.into_iter().map(|frequency| frequency as f32).collect(),
-    })
+    }
+    .checked()
 }
 
 impl Rope {

@@ -29,7 +29,7 @@ pub(crate) fn from_gguf(content: &Content, factors: Option<&[f32]>) -> Result<Co
         frequencies.iter_mut().zip(factors).for_each(|(frequency, factor)| *frequency /= f64::from(*factor));
     }
     let vocabulary = content.tensor_infos.get("token_embd.weight").and_then(|info| info.shape.dims().first());
-    Ok(Config {
+    Config {
         architecture,
         tied: None,
         hidden,
@@ -43,7 +43,8 @@ pub(crate) fn from_gguf(content: &Content, factors: Option<&[f32]>) -> Result<Co
         norm_epsilon: metadata.real("attention.layer_norm_rms_epsilon")? as f32,
         pairs: if architecture == Architecture::Llama { Pairs::Neighbours } else { Pairs::Halves },
         frequencies: frequencies.into_iter().map(|frequency| frequency as f32).collect(),
-    })
+    }
+    .checked()
 }
 
 fn variant(what: &'static str, found: &str, supported: &'static str) -> LoadError {

@@ -61,6 +61,30 @@ pub(crate) struct Config {
     pub(crate) frequencies: Vec<f32>,
 }
 
+impl Config {
+    /// Refuses shapes that no weights could have.
+    fn checked(self) -> Result<Self, LoadError> {
+        let Self { hidden, heads, kv_heads, width, feed_forward, vocabulary, .. } = self;
+        if [hidden, heads, kv_heads, width, feed_forward, vocabulary].contains(&0) {
+            let found = format!("{hidden}, {heads}, {kv_heads}, {width}, {feed_forward}, {vocabulary}");
+            let what = "one of the sizes (hidden, heads, key heads, head, feed-forward, vocabulary)";
+            return Err(LoadError::Variant { what, found, supported: "at least 1 each" });
+        }
+        if !heads.is_multiple_of(kv_heads) {
+            let found = format!("{heads} for {kv_heads} heads of keys");
+            return Err(LoadError::Variant { what: "number of heads", found, supported: "a multiple" });
+        }
+        if !width.is_multiple_of(2) {
+            return Err(LoadError::Variant {
+                what: "width of a head",
+                found: width.to_string(),
+                supported: "even",
+            });
+        }
+        Ok(self)
+    }
+}
+
 /// `theta^(-2i / width)` for each pair.
 fn frequencies(theta: f64, width: usize) -> Vec<f64> {
     (0..width / 2).map(|pair| theta.powf(-2.0 * pair as f64 / width as f64)).collect()

@@ -8,24 +8,24 @@ use pulp::{Simd, WithSimd};
 use super::Isa;
 use crate::cache::BLOCK;
 
-/// One query row and the keys and values of one layer.
+/// The queries of one token that share a head of keys and values.
 pub(crate) struct Attend<'a> {
-    /// `[heads][width]`, already scaled.
-    pub(crate) query: &'a [f32],
+    /// `[queries][width]`, already scaled.
+    pub(crate) queries: &'a [f32],
     /// Per block the layer's keys `[kv_heads][width][BLOCK]` and then its values
     /// `[kv_heads][BLOCK][width]`.
     pub(crate) blocks: &'a [&'a [f32]],
     /// How many positions the query may see, its own included.
     pub(crate) seen: usize,
-    /// Heads that keys and values have; queries have a multiple.
-    pub(crate) kv_heads: usize,
+    /// Which head of keys and values, of how many.
+    pub(crate) head: (usize, usize),
     /// Numbers a head.
     pub(crate) width: usize,
-    /// Where `[heads][width]` results go.
+    /// Where `[queries][width]` results go.
     pub(crate) out: &'a mut [f32],
 }
 
-/// `softmax(query · keysᵀ) · values`, head by head.
+/// `softmax(query · keysᵀ) · values` for each query.
 pub(crate) fn attend(isa: Isa, task: Attend<'_>) {
     isa.arch.dispatch(task);
 }
@@ -35,17 +35,15 @@ impl WithSimd for Attend<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let Self { query, blocks, seen, kv_heads, width, out } = self;
-        let group = query.len() / width / kv_heads;
-        let half = kv_heads * width * BLOCK;
+        let Self { queries, blocks, seen, head: (head, heads), width, out } = self;
+        let (keys, values) = (head * width * BLOCK, (heads + head) * width * BLOCK);
         let mut weights = vec![0.0f32; blocks.len() * BLOCK];
-        for (head, (query, out)) in query.chunks_exact(width).zip(out.chunks_exact_mut(width)).enumerate() {
-            let at = head / group * width * BLOCK;
+        for (query, out) in queries.chunks_exact(width).zip(out.chunks_exact_mut(width)) {
             for (block, scores) in blocks.iter().zip(weights.chunks_exact_mut(BLOCK)) {
-                scores_of(simd, query, &block[at..][..width * BLOCK], scores);
+                scores_of(simd, query, &block[keys..][..width * BLOCK], scores);
             }
             softmax(&mut weights[..seen]);
-            weighted(simd, &weights[..seen], blocks, half + at, out);
+            weighted(simd, &weights[..seen], blocks, values, out);
         }
     }
 }

@@ -7,7 +7,7 @@ use rayon::prelude::*;
 
 use super::Isa;
 use super::pack::{Packed, QUANT_BLOCK, f32_panels, q8_panels};
-use super::tile::{ROWS, f32_tile, q8_tile, restore_panel};
+use super::tile::{ROWS, f32_tile, q8_row, restore_panel};
 
 /// Weights `[outputs, inputs]`, packed for one instruction set.
 pub(crate) struct Matrix {
@@ -83,13 +83,18 @@ impl Matrix {
     }
 }
 
-/// All rows times one panel.
+/// All rows times one panel; `out` is `[rows][width]` and begins as zero.
 struct Panel<'a> {
     matrix: &'a Matrix,
     panel: usize,
     x: &'a [f32],
     out: &'a mut [f32],
 }
+
+/// Quantised inputs that are restored at a time: what stays in the first-level cache.
+const RESTORED: usize = 4 * QUANT_BLOCK;
+/// The widest panel there is: two vectors of sixteen.
+const WIDEST: usize = 32;
 
 impl WithSimd for Panel<'_> {
     type Output = ();
@@ -100,39 +105,40 @@ impl WithSimd for Panel<'_> {
         let (inputs, width) = (matrix.inputs, matrix.isa.width);
         match &matrix.packed {
             Packed::F32(panels) => {
-                f32_rows(simd, &panels[panel * inputs * width..][..inputs * width], x, inputs, out)
+                f32_rows(simd, &panels[panel * inputs * width..][..inputs * width], x, (inputs, 0), out);
             }
             Packed::Q8 { words, scales } => {
                 let (words_each, scales_each) = (inputs / 4 * width, inputs / QUANT_BLOCK * width);
                 let words = &words[panel * words_each..][..words_each];
                 let scales = &scales[panel * scales_each..][..scales_each];
-                match x.len() / inputs {
-                    1 => q8_tile::<S, 1>(simd, words, scales, x, out),
-                    2 => q8_tile::<S, 2>(simd, words, scales, x, out),
-                    3 => q8_tile::<S, 3>(simd, words, scales, x, out),
-                    4 => q8_tile::<S, 4>(simd, words, scales, x, out),
-                    _ => {
-                        let mut restored = vec![0.0; inputs * width];
-                        restore_panel(simd, words, scales, &mut restored);
-                        f32_rows(simd, &restored, x, inputs, out);
-                    }
+                if x.len() == inputs {
+                    return q8_row(simd, words, scales, x, out);
+                }
+                let mut restored = [0.0; RESTORED * WIDEST];
+                let segments =
+                    words.chunks(RESTORED / 4 * width).zip(scales.chunks(RESTORED / QUANT_BLOCK * width));
+                for (at, (words, scales)) in segments.enumerate() {
+                    let restored = &mut restored[..words.len() * 4];
+                    restore_panel(simd, words, scales, restored);
+                    f32_rows(simd, restored, x, (inputs, at * RESTORED), out);
                 }
             }
         }
     }
 }
 
+/// All rows times some inputs of a panel, those from `from` on.
 #[inline(always)]
-fn f32_rows<S: Simd>(simd: S, panel: &[f32], x: &[f32], inputs: usize, out: &mut [f32]) {
+fn f32_rows<S: Simd>(simd: S, panel: &[f32], x: &[f32], (inputs, from): (usize, usize), out: &mut [f32]) {
     let width = 2 * S::F32_LANES;
     for (x, out) in x.chunks(ROWS * inputs).zip(out.chunks_mut(ROWS * width)) {
         match x.len() / inputs {
-            1 => f32_tile::<S, 1>(simd, panel, x, out),
-            2 => f32_tile::<S, 2>(simd, panel, x, out),
-            3 => f32_tile::<S, 3>(simd, panel, x, out),
-            4 => f32_tile::<S, 4>(simd, panel, x, out),
-            5 => f32_tile::<S, 5>(simd, panel, x, out),
-            _ => f32_tile::<S, ROWS>(simd, panel, x, out),
+            1 => f32_tile::<S, 1>(simd, panel, x, from, out),
+            2 => f32_tile::<S, 2>(simd, panel, x, from, out),
+            3 => f32_tile::<S, 3>(simd, panel, x, from, out),
+            4 => f32_tile::<S, 4>(simd, panel, x, from, out),
+            5 => f32_tile::<S, 5>(simd, panel, x, from, out),
+            _ => f32_tile::<S, ROWS>(simd, panel, x, from, out),
         }
     }
 }

@@ -6,7 +6,8 @@ use verbatim_tokens::TokenId;
 use super::Model;
 use super::layer::{Layer, add, gated, rms_norm};
 use super::rope::Turn;
-use crate::cache::Sequence;
+use crate::cache::{BLOCK, Sequence};
+use crate::config::Config;
 use crate::kernel::{Attend, attend};
 
 /// Which rows' logits a feed wants.
@@ -127,24 +128,24 @@ impl Model {
     }
 
     fn attend(&self, layer: usize, rows: &Rows, projected: &[f32], feeds: &[Feed<'_>]) -> Vec<f32> {
-        let config = &self.config;
-        let queries = config.heads * config.width;
+        let Config { heads, kv_heads, width, .. } = self.config;
+        let (queries, each) = (heads / kv_heads * width, (heads + 2 * kv_heads) * width);
         let pasts: Vec<_> = feeds.iter().map(|feed| feed.sequence.layer(self.layout(), layer)).collect();
-        let mut attended = vec![0.0; rows.at.len() * queries];
-        let tasks = attended
-            .par_chunks_mut(queries)
-            .zip(projected.par_chunks(queries + 2 * config.kv_heads * config.width))
-            .zip(&rows.at);
-        tasks.for_each(|((out, row), (feed, position))| {
-            let seen = position + 1;
+        let mut attended = vec![0.0; rows.at.len() * heads * width];
+        // Short pasts are not worth waking another thread for.
+        let longest = rows.at.iter().map(|(_, position)| position + 1).max().unwrap_or(1);
+        let apart = ((1 << 15) / (longest * queries)).max(1);
+        attended.par_chunks_mut(queries).with_min_len(apart).enumerate().for_each(|(task, out)| {
+            let (row, head) = (task / kv_heads, task % kv_heads);
+            let (feed, position) = rows.at[row];
             attend(
                 self.isa,
                 Attend {
-                    query: &row[..queries],
-                    blocks: &pasts[*feed][..seen.div_ceil(crate::cache::BLOCK)],
-                    seen,
-                    kv_heads: config.kv_heads,
-                    width: config.width,
+                    queries: &projected[row * each + head * queries..][..queries],
+                    blocks: &pasts[feed][..(position + 1).div_ceil(BLOCK)],
+                    seen: position + 1,
+                    head: (head, kv_heads),
+                    width,
                     out,
                 },
             );

@@ -53,7 +53,7 @@ pub(crate) fn open(path: &Path) -> Result<(Config, Box<dyn Tensors>, Source), Lo
         return Err(LoadError::NoModel { path: path.to_owned() });
     }
     let mut tensors = Gguf::open(path)?;
-    let factors = tensors.read("rope_freqs.weight")?.map(|(_, factors)| factors);
+    let factors = tensors.read("rope_freqs.weight")?.map(|tensor| tensor.values);
     let config = from_gguf(tensors.content(), factors.as_deref())?;
     let source = gguf::source(path, tensors.content())?;
     Ok((config, Box::new(tensors), source))

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use safetensors::tensor::{Dtype, Metadata};
 use serde::Deserialize;
 
-use super::{Part, Tensors};
+use super::{Part, Tensor, Tensors};
 use crate::LoadError;
 
 #[derive(Deserialize)]
@@ -85,7 +85,7 @@ impl Tensors for Folder {
         }
     }
 
-    fn read(&mut self, name: &str) -> Result<Option<(Vec<usize>, Vec<f32>)>, LoadError> {
+    fn read(&mut self, name: &str) -> Result<Option<Tensor>, LoadError> {
         for shard in &mut self.shards {
             let Some(info) = shard.metadata.info(name) else { continue };
             let (shape, dtype, (from, to)) = (info.shape.clone(), info.dtype, info.data_offsets);
@@ -100,7 +100,7 @@ impl Tensors for Folder {
                 Dtype::F16 => bytes.as_chunks().0.iter().map(|b| half(u16::from_le_bytes(*b))).collect(),
                 other => return Err(LoadError::Type { name: name.to_owned(), found: format!("{other:?}") }),
             };
-            return Ok(Some((shape, values)));
+            return Ok(Some(Tensor { shape, values }));
         }
         Ok(None)
     }

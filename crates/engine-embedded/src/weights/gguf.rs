@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use candle_core::Device;
 use candle_core::quantized::gguf_file::Content;
 
-use super::{Part, Tensors};
+use super::{Part, Tensor, Tensors};
 use crate::LoadError;
 
 /// An open GGUF file.
@@ -40,13 +40,13 @@ impl Tensors for Gguf {
         }
     }
 
-    fn read(&mut self, name: &str) -> Result<Option<(Vec<usize>, Vec<f32>)>, LoadError> {
+    fn read(&mut self, name: &str) -> Result<Option<Tensor>, LoadError> {
         if !self.content.tensor_infos.contains_key(name) {
             return Ok(None);
         }
         let mut read = || {
             let tensor = self.content.tensor(&mut self.file, name, &Device::Cpu)?.dequantize(&Device::Cpu)?;
-            Ok((tensor.dims().to_vec(), tensor.flatten_all()?.to_vec1::<f32>()?))
+            Ok(Tensor { shape: tensor.dims().to_vec(), values: tensor.flatten_all()?.to_vec1()? })
         };
         read().map(Some).map_err(|source| LoadError::Gguf { path: self.path.clone(), source })
     }

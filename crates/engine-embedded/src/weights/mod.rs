@@ -37,13 +37,19 @@ pub(crate) const GATE: Part = part("ffn_gate", "mlp.gate_proj");
 pub(crate) const UP: Part = part("ffn_up", "mlp.up_proj");
 pub(crate) const DOWN: Part = part("ffn_down", "mlp.down_proj");
 
+/// Numbers, row-major.
+pub(crate) struct Tensor {
+    pub(crate) shape: Vec<usize>,
+    pub(crate) values: Vec<f32>,
+}
+
 /// A file or folder of tensors.
 pub(crate) trait Tensors: Send {
     /// The full name of a part, of layer `layer` if it belongs to one; `kind` is `weight` or `bias`.
     fn name(&self, part: Part, layer: Option<usize>, kind: &str) -> String;
 
-    /// The tensor of this name with its shape, if there is one.
-    fn read(&mut self, name: &str) -> Result<Option<(Vec<usize>, Vec<f32>)>, LoadError>;
+    /// The tensor of this name, if there is one.
+    fn read(&mut self, name: &str) -> Result<Option<Tensor>, LoadError>;
 
     /// A part's weights, if there are any, of exactly this shape.
     fn find(
@@ -55,10 +61,10 @@ pub(crate) trait Tensors: Send {
     ) -> Result<Option<Vec<f32>>, LoadError> {
         let name = self.name(part, layer, kind);
         match self.read(&name)? {
-            Some((found, _)) if found != shape => {
+            Some(Tensor { shape: found, .. }) if found != shape => {
                 Err(LoadError::Shape { name, found, expected: shape.to_vec() })
             }
-            other => Ok(other.map(|(_, values)| values)),
+            other => Ok(other.map(|tensor| tensor.values)),
         }
     }
 

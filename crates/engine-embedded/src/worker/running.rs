@@ -1,5 +1,6 @@
 //! A sequence in the batch.
 
+use rayon::prelude::*;
 use tokio::sync::{mpsc, oneshot};
 use verbatim_engine::{AttemptId, End, Ending, EngineError, Increment, Piece, SessionKey, StopBy};
 use verbatim_tokens::{TokenId, Version};
@@ -109,12 +110,10 @@ impl Running {
         match &mut self.goal {
             Goal::Score { values, .. } => {
                 let first = self.sequence.len() - count;
-                let following = self.ids[first + 1..].iter();
-                values.extend(
-                    following
-                        .zip(logits.chunks_exact(vocabulary))
-                        .map(|(id, row)| Some(LogSoftmax::new(row).of(*id))),
-                );
+                // The last row of a pass may have no id after it.
+                let following = self.ids[first + 1..].par_iter().zip(logits.par_chunks_exact(vocabulary));
+                let scored: Vec<_> = following.map(|(id, row)| Some(LogSoftmax::new(row).of(*id))).collect();
+                values.extend(scored);
                 self.sequence.len() == self.ids.len()
             }
             Goal::Sample(sampling) if !logits.is_empty() => {

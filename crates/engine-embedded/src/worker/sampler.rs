@@ -3,6 +3,7 @@
 //! The invariant: an id is a function of the logits, the parameters, the seed and how many ids this
 //! sampler has drawn; logits come in by reference and leave unchanged.
 
+use std::cmp::Ordering;
 use std::collections::HashMap;
 
 use rand::{Rng, SeedableRng};
@@ -77,23 +78,13 @@ impl Sampler {
             .zip(logits)
             .map(|(id, logit)| (id, f64::from((logit - most) / temperature).exp()))
             .collect();
-        // Best first, the lower id first among equals: an order that depends on nothing else.
-        let order = |a: &(u32, f64), b: &(u32, f64)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
         if let Some(k) = top_k.map(|k| k as usize).filter(|k| (1..kept.len()).contains(k)) {
-            kept.select_nth_unstable_by(k - 1, order);
+            kept.select_nth_unstable_by(k - 1, best_first);
             kept.truncate(k);
         }
         let total: f64 = kept.iter().map(|(_, weight)| weight).sum();
         if top_p < 1.0 {
-            kept.sort_unstable_by(order);
-            let mut mass = 0.0;
-            let inside = kept.iter().take_while(|(_, weight)| {
-                let before = mass;
-                mass += weight;
-                before < f64::from(top_p) * total
-            });
-            let inside = inside.count();
-            kept.truncate(inside.max(1));
+            nucleus(&mut kept, f64::from(top_p) * total);
         }
         if min_p > 0.0 {
             kept.retain(|(_, weight)| *weight >= f64::from(min_p));
@@ -109,6 +100,34 @@ impl Sampler {
         }
         // Rounding can leave a hair; the likeliest id takes it.
         likeliest(logits)
+    }
+}
+
+/// Best first, the lower id first among equals: an order that depends on nothing else.
+fn best_first(a: &(u32, f64), b: &(u32, f64)) -> Ordering {
+    b.1.total_cmp(&a.1).then(a.0.cmp(&b.0))
+}
+
+/// Keeps the fewest of the best that together weigh at least `mass`. Sorts no more of a large
+/// vocabulary than that takes.
+fn nucleus(kept: &mut Vec<(u32, f64)>, mass: f64) {
+    let mut sorted = 128;
+    loop {
+        sorted = sorted.min(kept.len());
+        if sorted < kept.len() {
+            kept.select_nth_unstable_by(sorted, best_first);
+        }
+        kept[..sorted].sort_unstable_by(best_first);
+        let mut sum = 0.0;
+        let enough = kept[..sorted].iter().position(|(_, weight)| {
+            sum += weight;
+            sum >= mass
+        });
+        match enough {
+            Some(last) => return kept.truncate(last + 1),
+            None if sorted == kept.len() => return,
+            None => sorted *= 8,
+        }
     }
 }
 

@@ -36,7 +36,7 @@ fn numbers(from: u32, to: u32) -> Vec<TokenId> {
 
 #[tokio::test]
 async fn members_of_a_group_share_their_prompt() {
-    let engine = engine(Options::default());
+    let engine = engine(Options { chunk: 128, ..Options::default() });
     let ids = numbers(0, 70);
     let params = greedy(9);
     let members = (0..4).map(|at| reply(&engine, prompt(&format!("member {at}"), ids.clone()), &params));
