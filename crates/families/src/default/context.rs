@@ -3,15 +3,17 @@
 use minijinja::Value;
 use verbatim_chat::{Message, Role};
 
-use super::Templated;
 use super::convert::value;
 use super::engine::Frame;
+use super::{Templated, locate};
 use crate::python::Node;
 use crate::{RenderError, Scene, calls};
 
 /// Messages for a template, and what each of them says.
 pub(super) struct Prepared {
     values: Vec<Value>,
+    /// The same with marks around every text.
+    marked: Vec<Value>,
     /// Guarded texts of each message in the order in which templates write them.
     pub(super) texts: Vec<Vec<String>>,
 }
@@ -19,6 +21,10 @@ pub(super) struct Prepared {
 impl Prepared {
     pub(super) fn values(&self) -> &[Value] {
         &self.values
+    }
+
+    pub(super) fn marked(&self) -> &[Value] {
+        &self.marked
     }
 }
 
@@ -42,7 +48,7 @@ impl Templated {
     /// Messages as transformers hands them over: no key without a value, arguments as objects,
     /// reasoning under both of its names. Content is always there, and always text.
     pub(super) fn prepare(&self, messages: &[Message]) -> Result<Prepared, RenderError> {
-        let mut prepared = Prepared { values: Vec::new(), texts: Vec::new() };
+        let mut prepared = Prepared { values: Vec::new(), marked: Vec::new(), texts: Vec::new() };
         for (at, message) in messages.iter().enumerate() {
             let guard = |text: &str| match message.role {
                 Role::Assistant => self.guard.control(text),
@@ -63,8 +69,14 @@ impl Templated {
             fields.extend(
                 ids.into_iter().filter_map(|(key, id)| Some((key, Node::Text(guard(id.as_deref()?))))),
             );
-            let fields = fields.into_iter().map(|(key, node)| (key.to_owned(), node)).collect();
-            prepared.values.push(value(&Node::Map(fields)));
+            let mut fields: Vec<_> = fields.into_iter().map(|(key, node)| (key.to_owned(), node)).collect();
+            prepared.values.push(value(&Node::Map(fields.clone())));
+            for (key, node) in &mut fields {
+                if matches!(key.as_str(), "content" | "reasoning_content" | "thinking") {
+                    node.map_text(&|text| locate::marked(at, text));
+                }
+            }
+            prepared.marked.push(value(&Node::Map(fields)));
             prepared.texts.push(reasoning.into_iter().chain([content]).collect());
         }
         Ok(prepared)

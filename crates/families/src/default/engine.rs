@@ -11,6 +11,7 @@ use minijinja::{AutoEscape, Environment, Error, ErrorKind, State, Value};
 
 use super::convert::{node, value};
 use super::guard::GUARD;
+use super::suffix::SAID;
 use crate::python::{Style, display, dumps};
 use crate::{FamilyError, RenderError};
 
@@ -127,7 +128,7 @@ fn tojson(document: &Value, keywords: Kwargs) -> Result<Value, Error> {
         item_separator,
         key_separator,
         sort_keys: sort_keys.unwrap_or(false),
-        transparent: Some(GUARD),
+        transparent: &[GUARD, SAID],
     };
     let mut text = String::new();
     dumps(&document, &style, &mut text);

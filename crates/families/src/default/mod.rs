@@ -130,7 +130,9 @@ impl Family for Templated {
         let context = self.context(scene)?;
         let prepared = self.prepare(messages)?;
         let rendered = self.engine.render(&context, prepared.values(), true)?;
-        let (ids, sources) = self.encode(&rendered, &locate::stretches(&rendered, &prepared));
+        let shadow = self.engine.render(&context, prepared.marked(), true).ok();
+        let (ids, sources) =
+            self.encode(&rendered, &locate::stretches(&rendered, shadow.as_deref(), &prepared));
         Ok(Rendered { ids, sources, start: self.start(&rendered) })
     }
 

@@ -5,12 +5,12 @@
 //! is a warning that names the shape.
 
 use serde_json::json;
-use verbatim_chat::{Content, Message, Role, Setup, Tool};
+use verbatim_chat::{Message, Role, Setup, Tool};
 
 use super::Templated;
 use super::engine::Frame;
 use super::shapes::{SHAPES, messages};
-use super::suffix::{SAID, stand_in};
+use super::suffix::{mark, stand_in};
 use crate::{FamilyError, RenderError, Scene};
 
 /// Proves a template. Returns the warnings.
@@ -74,7 +74,7 @@ fn judge(family: &Templated, context: &Frame, messages: &[Message], at: usize) -
     };
     let mut real = history.to_vec();
     if let Some(last) = real.last_mut() {
-        last.content = Content::from(SAID);
+        mark(last);
     }
     let real = family.tail(context, &real, new).map_err(|error| error.to_string())?;
     let short = family.tail(context, &stand_in(&history[at]), new).map_err(|error| error.to_string())?;

@@ -1,7 +1,7 @@
 //! What follows a sampled turn.
 //!
 //! The invariant: the cost is that of what is new. A short history stands in for the real one; its
-//! assistant says one character that nothing else contains, and the render is cut there.
+//! assistant says one character, and the render is cut after the last place where it does.
 
 use minijinja::Value;
 use verbatim_chat::{Arguments, Content, Message, Role};
@@ -10,10 +10,11 @@ use verbatim_tokens::{Runs, TokenId};
 
 use super::engine::Frame;
 use super::{Templated, locate};
-use crate::{Extension, FamilyError, Junction, RenderError, Repair, Scene, Source, calls};
+use crate::{Extension, FamilyError, Junction, RenderError, Repair, Scene, Source};
 
-/// What the stand-in assistant says. Where a tool's declaration says it too, places are counted.
-pub(super) const SAID: &str = "\u{10f7a4}";
+/// What the stand-in assistant says, in its content and in its calls, because some templates leave
+/// out the one and some the other. Where a tool's declaration says it too, places are counted.
+pub(super) const SAID: char = '\u{10f7a4}';
 
 /// A render after a history, cut at what its last assistant said.
 pub(super) struct Tail {
@@ -45,7 +46,7 @@ impl Templated {
             .checked_sub(1)
             .ok_or_else(|| refused("it leaves out what an assistant says"))?;
         let after = |text: &str| {
-            text.match_indices(SAID).nth(place).map(|(at, _)| text[at + SAID.len()..].to_owned())
+            text.match_indices(SAID).nth(place).map(|(at, _)| text[at + SAID.len_utf8()..].to_owned())
         };
         let lost = || refused("it leaves out what an assistant says when messages follow");
         let (close, tail) = (after(&alone).ok_or_else(lost)?, after(&whole).ok_or_else(lost)?);
@@ -87,8 +88,10 @@ impl Templated {
         let context = self.context(scene)?;
         let prepared = self.prepare(new)?;
         let history = self.prepare(&stand_in(junction.message))?;
-        let all = [history.values(), prepared.values()].concat();
-        let tail = self.cut(&context, &all, history.values().len())?;
+        let cut =
+            |new: &[Value]| self.cut(&context, &[history.values(), new].concat(), history.values().len());
+        let tail = cut(prepared.values())?;
+        let shadow = cut(prepared.marked()).ok().map(|tail| tail.rest);
         let last = junction.sampled.last().copied().filter(|id| self.stop.contains(id));
         let end = self.end.and_then(|end| self.last_place(&tail.close, end));
         let (mut text, repair) = match (end, last) {
@@ -104,7 +107,7 @@ impl Templated {
         let offset = text.len();
         text.push_str(&tail.rest);
         let start = self.start(&text);
-        let mut stretches = locate::stretches(&tail.rest, &prepared);
+        let mut stretches = locate::stretches(&tail.rest, shadow.as_deref(), &prepared);
         stretches.iter_mut().for_each(|stretch| stretch.shift(offset));
         let (mut ids, mut sources) = self.encode(&text, &stretches);
         // Where turns have no end of their own, the next opener is what stopped the model: it stays
@@ -137,12 +140,16 @@ fn without_first(sources: &Runs<Source>) -> Runs<Source> {
 
 /// A user and an assistant who calls what `message` calls, so that results find their calls.
 pub(super) fn stand_in(message: &Message) -> [Message; 2] {
-    let mut assistant = Message::new(Role::Assistant, SAID);
+    let mut assistant = Message::new(Role::Assistant, "");
     assistant.tool_calls.clone_from(&message.tool_calls);
-    for call in &mut assistant.tool_calls {
-        if calls::object(&call.arguments).is_none() {
-            call.arguments = Arguments::Text("{}".to_owned());
-        }
-    }
+    mark(&mut assistant);
     [Message::new(Role::User, Content::from("x")), assistant]
+}
+
+/// Makes an assistant say [`SAID`] and nothing else.
+pub(super) fn mark(assistant: &mut Message) {
+    assistant.content = Content::Text(SAID.to_string());
+    for call in &mut assistant.tool_calls {
+        call.arguments = Arguments::Text(format!("{{\"x\": \"{SAID}\"}}"));
+    }
 }

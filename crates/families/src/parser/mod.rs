@@ -9,6 +9,7 @@ mod feed;
 mod grammar;
 mod marks;
 mod pending;
+mod text;
 mod turn;
 
 use std::sync::Arc;

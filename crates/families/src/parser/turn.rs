@@ -3,9 +3,8 @@
 //! The invariant: newlines that the family's template puts around reasoning, content and calls are
 //! left out exactly where it would put them again; every other character is kept.
 
-use verbatim_chat::{Arguments, Content, Message, Role, StartState, ToolCall};
+use verbatim_chat::{Content, Message, Role, StartState, ToolCall};
 
-use super::call;
 use super::feed::Piece;
 use super::grammar::Mark;
 use super::pending::Pending;
@@ -26,17 +25,17 @@ enum At {
 #[derive(Debug)]
 pub(super) struct Turn {
     at: At,
-    call_prefix: String,
-    reasoning: String,
-    content: String,
-    calls: Vec<ToolCall>,
-    flaws: Vec<Flaw>,
+    pub(super) call_prefix: String,
+    pub(super) reasoning: String,
+    pub(super) content: String,
+    pub(super) calls: Vec<ToolCall>,
+    pub(super) flaws: Vec<Flaw>,
     /// A newline that is content only if no border follows it.
-    newline: bool,
+    pub(super) newline: bool,
     /// After a think block: how many of its two newlines are still expected.
-    lead: usize,
+    pub(super) lead: usize,
     /// Whether a think block can no longer open: there was one, or something was said.
-    begun: bool,
+    pub(super) begun: bool,
 }
 
 impl Turn {
@@ -129,105 +128,5 @@ impl Turn {
         message.reasoning = Some(self.reasoning).filter(|text| !text.is_empty());
         message.tool_calls = self.calls;
         Parsed { message, flaws: self.flaws }
-    }
-}
-
-/// What happens to text.
-impl Turn {
-    /// Takes reasoning over. A newline at its end waits: it may be the one before the close.
-    fn think(&mut self, text: &str, out: &mut Vec<Part>) {
-        if text.is_empty() {
-            return;
-        }
-        if std::mem::take(&mut self.newline) {
-            self.reasoned("\n", out);
-        }
-        let kept = text.strip_suffix('\n');
-        self.newline = kept.is_some();
-        self.reasoned(kept.unwrap_or(text), out);
-    }
-
-    fn reasoned(&mut self, text: &str, out: &mut Vec<Part>) {
-        self.reasoning.push_str(text);
-        match out.last_mut() {
-            Some(Part::Reasoning(last)) => last.push_str(text),
-            _ if text.is_empty() => {}
-            _ => out.push(Part::Reasoning(text.to_owned())),
-        }
-    }
-
-    /// Takes content over. The two newlines after a think block are the template's if both are
-    /// there; a newline at the end waits: it may be the one before a call.
-    fn said(&mut self, text: &str, out: &mut Vec<Part>) {
-        let mut text = text;
-        while self.lead > 0 {
-            match text.strip_prefix('\n') {
-                Some(rest) => (text, self.lead) = (rest, self.lead - 1),
-                None if text.is_empty() => return,
-                None => self.lead_ends(out),
-            }
-        }
-        if text.is_empty() {
-            return;
-        }
-        self.settle(out);
-        self.begun |= text.contains(|c: char| !c.is_whitespace());
-        let kept = text.strip_suffix('\n');
-        self.newline = kept.is_some();
-        self.emit(kept.unwrap_or(text), out);
-    }
-
-    /// No more newlines of a think block can come: if only one came, it was said.
-    fn lead_ends(&mut self, out: &mut Vec<Part>) {
-        if std::mem::take(&mut self.lead) == 1 {
-            self.settle(out);
-            self.newline = true;
-        }
-    }
-
-    /// A newline that waited is content.
-    fn settle(&mut self, out: &mut Vec<Part>) {
-        if std::mem::take(&mut self.newline) {
-            self.emit("\n", out);
-        }
-    }
-
-    fn emit(&mut self, text: &str, out: &mut Vec<Part>) {
-        self.content.push_str(text);
-        match out.last_mut() {
-            Some(Part::Content(last)) => last.push_str(text),
-            _ if text.is_empty() => {}
-            _ => out.push(Part::Content(text.to_owned())),
-        }
-    }
-
-    /// Ends a call. Only now is it told: before, it could still have become content.
-    fn close(&mut self, text: &str, out: &mut Vec<Part>) {
-        let Some(call) = call::read(text) else {
-            self.flaws.push(Flaw::CallMalformed);
-            self.unread(text, out);
-            return self.said(Mark::CallClose.spelling(), out);
-        };
-        // Before a call the template puts a newline, unless nothing came before it.
-        if self.content.is_empty() && self.calls.is_empty() {
-            self.settle(out);
-        }
-        self.newline = false;
-        let index = self.calls.len();
-        let id = format!("{}{index}", self.call_prefix);
-        out.push(Part::CallStarted { index, id: id.clone(), name: call.name.clone() });
-        out.push(Part::CallArguments { index, text: call.arguments.clone() });
-        out.push(Part::CallEnded { index });
-        self.calls.push(ToolCall {
-            id: Some(id),
-            name: call.name,
-            arguments: Arguments::Text(call.arguments),
-        });
-    }
-
-    /// What was taken for a call is content.
-    fn unread(&mut self, text: &str, out: &mut Vec<Part>) {
-        self.said(Mark::CallOpen.spelling(), out);
-        self.said(text, out);
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct Style {
     pub(crate) key_separator: String,
     /// Keys in order of code points instead of insertion.
     pub(crate) sort_keys: bool,
-    /// A character that is left as it is even where others are escaped.
-    pub(crate) transparent: Option<char>,
+    /// Characters that are left as they are even where others are escaped.
+    pub(crate) transparent: &'static [char],
 }
 
 impl Default for Style {
@@ -27,7 +27,7 @@ impl Default for Style {
             item_separator: ", ".to_owned(),
             key_separator: ": ".to_owned(),
             sort_keys: false,
-            transparent: None,
+            transparent: &[],
         }
     }
 }
@@ -98,7 +98,7 @@ fn string(text: &str, style: &Style, out: &mut String) {
             '\t' => out.push_str("\\t"),
             '\u{8}' => out.push_str("\\b"),
             '\u{c}' => out.push_str("\\f"),
-            other if Some(other) == style.transparent => out.push(other),
+            other if style.transparent.contains(&other) => out.push(other),
             other if other < ' ' || (style.ensure_ascii && other > '~') => {
                 for unit in other.encode_utf16(&mut [0; 2]) {
                     out.push_str(&format!("\\u{unit:04x}"));

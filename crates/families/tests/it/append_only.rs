@@ -76,3 +76,27 @@ fn turn_by_turn_a_session_is_the_render_of_the_whole() {
         }
     }
 }
+
+/// What a model sampled, parsed and said again, is what it sampled.
+#[test]
+fn a_parsed_turn_renders_to_its_own_ids() {
+    for model in models() {
+        let mut turns_tried = 0;
+        for golden in goldens::of(model.name) {
+            let setup = golden.setup();
+            let messages = golden.messages();
+            for (at, prompt) in turns(&golden, &messages) {
+                let sampled = sampled(model, &golden, prompt);
+                let start = model.family.open(scene(&setup), &messages[..at]).unwrap().start;
+                let mut parser = model.family.parser(scene(&setup), start, "call_");
+                parser.push(sampled, &mut Vec::new());
+                let parsed = parser.finish(&mut Vec::new());
+                let again = model.family.reply(scene(&setup), start, &parsed.message).unwrap();
+                assert_eq!(model.spell(&again), model.spell(sampled), "{} {} {at}", model.name, golden.name);
+                assert!(again == sampled, "{} {} {at}", model.name, golden.name);
+                turns_tried += 1;
+            }
+        }
+        assert!(turns_tried >= 60, "{}: {turns_tried}", model.name);
+    }
+}

@@ -3,8 +3,10 @@
 use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
-use verbatim_chat::{Message, Role, Setup, StartState, Tool};
-use verbatim_families::{Family, FamilyError, Junction, Options, RenderError, Scene, load, load_with};
+use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool, ToolCall};
+use verbatim_families::{
+    Family, FamilyError, Junction, Options, RenderError, Repair, Scene, Source, load, load_with,
+};
 use verbatim_tokens::TokenId;
 
 use crate::assets::QWEN3;
@@ -147,6 +149,69 @@ fn a_stand_in_is_found_again_even_if_a_tool_spells_it() {
     assert_eq!(
         QWEN3.spell(&extended.ids),
         "\n<|im_start|>user\n\u{10f7a4}<|im_end|>\n<|im_start|>assistant\n"
+    );
+}
+
+#[test]
+fn sources_are_exact_where_the_template_shows_texts_as_they_are() {
+    let family = templated(&CHAT.replace("{{ m.content }}", "{{ m.content | trim }}")).unwrap();
+    let messages = [user("user"), Message::new(Role::Assistant, "im"), user("a text that is long enough  ")];
+    let rendered = family.open(scene(&Setup::default()), &messages).unwrap();
+    let own = |message: usize| {
+        let ids = rendered.ids.iter().enumerate();
+        let own = ids.filter(|(at, _)| rendered.sources.get(*at) == Some(&Source::Message(message)));
+        QWEN3.spell(&own.map(|(_, id)| *id).collect::<Vec<_>>())
+    };
+    // Marks keep whitespace from being trimmed, so here texts are looked for: the long one is found.
+    assert_eq!((own(0), own(1), own(2)), (String::new(), String::new(), "a text that is long enough".into()));
+    let family = templated(CHAT).unwrap();
+    let rendered = family.open(scene(&Setup::default()), &messages).unwrap();
+    let count = |message| {
+        rendered.sources.iter().filter(|(s, _)| **s == Source::Message(message)).map(|s| s.1).sum::<usize>()
+    };
+    assert_eq!((count(0), count(1)), (1, 1));
+}
+
+/// Some templates leave out what an assistant says beside its calls, or the calls.
+#[test]
+fn a_turn_is_cut_after_whatever_the_template_shows_of_it() {
+    let calls_only = CHAT.replace(
+        "{{ m.content }}",
+        "{% if m.tool_calls %}{{ m.tool_calls | tojson(ensure_ascii=true) }}{% else %}{{ m.content }}{% endif %}",
+    );
+    let mut message = Message::new(Role::Assistant, "said");
+    let arguments = Arguments::Text("not json".to_owned());
+    message.tool_calls.push(ToolCall { id: Some("c".into()), name: "f".into(), arguments });
+    for template in [CHAT, &calls_only] {
+        let family = templated(template).unwrap();
+        assert_eq!(family.warnings(), &[] as &[String]);
+        let junction = Junction { sampled: family.stop_ids(), message: &message };
+        let extended =
+            family.extend(scene(&Setup::default()), junction, &[Message::new(Role::Tool, "r")]).unwrap();
+        let expected = "\n<|im_start|>tool\nr<|im_end|>\n<|im_start|>assistant\n";
+        assert_eq!(QWEN3.spell(&extended.ids), expected);
+        assert_eq!(extended.sources.iter().filter(|(source, _)| **source == Source::Message(0)).count(), 1);
+    }
+}
+
+#[test]
+fn a_turn_that_did_not_end_is_ended_with_what_the_template_puts_before_its_end() {
+    let spaced = CHAT.replace("{{ m.content }}", "{{ m.content }} ");
+    let options =
+        Options { template: Some(spaced), stop_tokens: vec!["<|endoftext|>".into()], ..Options::default() };
+    let family = load_with("default", Arc::clone(&QWEN3.tokenizer), &options).unwrap();
+    let [end, other] = family.stop_ids() else { panic!("two stop tokens") };
+    let extend = |sampled: &[TokenId]| {
+        let message = Message::new(Role::Assistant, "a");
+        let extended =
+            family.extend(scene(&Setup::default()), Junction { sampled, message: &message }, &[]).unwrap();
+        (QWEN3.spell(&extended.ids), extended.repair)
+    };
+    assert_eq!(extend(&[*end]), ("\n<|im_start|>assistant\n".into(), None));
+    assert_eq!(extend(&[]), (" <|im_end|>\n<|im_start|>assistant\n".into(), Some(Repair::EndAdded)));
+    assert_eq!(
+        extend(&[*other]),
+        (" <|im_end|>\n<|im_start|>assistant\n".into(), Some(Repair::OtherStop(*other)))
     );
 }
 
