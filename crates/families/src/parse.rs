@@ -56,8 +56,8 @@ pub struct Parsed {
 
 /// A streaming parser of one turn.
 pub trait Parser: Send {
-    /// Takes the next sampled ids over and appends what they settle to `out`. Stop tokens settle
-    /// nothing.
+    /// Takes the next sampled ids over and appends what they settle to `out`, whose earlier parts
+    /// stay as they are. Stop tokens settle nothing; a call is settled when it ends.
     fn push(&mut self, ids: &[TokenId], out: &mut Vec<Part>);
 
     /// Ends the turn: appends what was still held back, and returns the whole.

@@ -2,6 +2,9 @@
 //!
 //! The invariant: for templates of models in use, the text is byte for byte what jinja2 renders
 //! inside transformers; the only clock a template can read is the one it is given.
+//!
+//! Known to differ: `~` and `join` spell floats beyond 1e16 or below 1e-4 as the engine does, since
+//! they ask no filter; `x.append` and the like are refused, as in transformers' sandbox.
 
 use std::fmt::Write;
 

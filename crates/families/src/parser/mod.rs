@@ -46,12 +46,14 @@ impl TurnParser {
 
 impl Parser for TurnParser {
     fn push(&mut self, ids: &[TokenId], out: &mut Vec<Part>) {
+        self.turn.begin(out);
         for id in ids {
             self.feed.push(*id, &mut |piece| self.turn.take(piece, out));
         }
     }
 
     fn finish(mut self: Box<Self>, out: &mut Vec<Part>) -> Parsed {
+        self.turn.begin(out);
         self.feed.finish(&mut |piece| self.turn.take(piece, out));
         self.turn.finish(out)
     }

@@ -26,7 +26,7 @@ impl Turn {
 
     pub(super) fn reasoned(&mut self, text: &str, out: &mut Vec<Part>) {
         self.reasoning.push_str(text);
-        match out.last_mut() {
+        match out[self.told..].last_mut() {
             Some(Part::Reasoning(last)) => last.push_str(text),
             _ if text.is_empty() => {}
             _ => out.push(Part::Reasoning(text.to_owned())),
@@ -71,7 +71,7 @@ impl Turn {
 
     fn emit(&mut self, text: &str, out: &mut Vec<Part>) {
         self.content.push_str(text);
-        match out.last_mut() {
+        match out[self.told..].last_mut() {
             Some(Part::Content(last)) => last.push_str(text),
             _ if text.is_empty() => {}
             _ => out.push(Part::Content(text.to_owned())),

@@ -36,6 +36,8 @@ pub(super) struct Turn {
     pub(super) lead: usize,
     /// Whether a think block can no longer open: there was one, or something was said.
     pub(super) begun: bool,
+    /// How many parts were told in earlier steps: those are the caller's and stay as they are.
+    pub(super) told: usize,
 }
 
 impl Turn {
@@ -51,7 +53,13 @@ impl Turn {
             newline: false,
             lead: 0,
             begun: thinking,
+            told: 0,
         }
+    }
+
+    /// Begins a step that appends to `out`.
+    pub(super) fn begin(&mut self, out: &[Part]) {
+        self.told = out.len();
     }
 
     pub(super) fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Part>) {

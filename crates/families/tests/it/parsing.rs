@@ -82,7 +82,7 @@ fn added_up(parts: &[Part]) -> (String, String, Vec<(String, String, String)>) {
     (reasoning, content, calls)
 }
 
-fn told(message: &Message) -> (String, String, Vec<(String, String, String)>) {
+fn told_message(message: &Message) -> (String, String, Vec<(String, String, String)>) {
     let calls = message.tool_calls.iter();
     let calls =
         calls.map(|c| (c.id.clone().unwrap_or_default(), c.name.clone(), c.arguments.text().into_owned()));
@@ -92,8 +92,8 @@ fn told(message: &Message) -> (String, String, Vec<(String, String, String)>) {
 /// What a turn parses to: reasoning, content, calls as `name arguments`, flaws.
 fn read(model: &Model, text: &str) -> (String, String, Vec<String>, Vec<Flaw>) {
     let (parts, parsed) = parse(model, &with_tools(), StartState::Content, &ids(model, text), &[]);
-    assert_eq!(added_up(&parts), told(&parsed.message));
-    let (reasoning, content, calls) = told(&parsed.message);
+    assert_eq!(added_up(&parts), told_message(&parsed.message));
+    let (reasoning, content, calls) = told_message(&parsed.message);
     let calls = calls.into_iter().enumerate().map(|(at, (id, name, arguments))| {
         assert_eq!(id, format!("call_{at}"));
         format!("{name} {arguments}")
@@ -228,6 +228,21 @@ fn text_that_spells_a_mark_is_no_mark_where_marks_are_tokens() {
 }
 
 #[test]
+fn parts_that_were_told_are_never_changed() {
+    let mut parser = QWEN3.family.parser(scene(&Setup::default()), StartState::Content, "");
+    let mut out = Vec::new();
+    for id in ids(&QWEN3, "<think>\na b</think>\n\nc d e\n") {
+        let told = out.clone();
+        parser.push(&[id], &mut out);
+        assert_eq!(out[..told.len()], told);
+    }
+    let told = out.clone();
+    let parsed = parser.finish(&mut out);
+    assert_eq!(out[..told.len()], told);
+    assert_eq!(added_up(&out), told_message(&parsed.message));
+}
+
+#[test]
 fn without_declared_tools_nothing_is_a_call() {
     for model in [&QWEN3, &SMOLLM2] {
         let turn = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";
@@ -271,7 +286,7 @@ proptest! {
         let setup = if tools { with_tools() } else { Setup::default() };
         let ids = ids(model, &text);
         let whole = parse(model, &setup, start, &ids, &[]);
-        prop_assert_eq!(added_up(&whole.0), told(&whole.1.message));
+        prop_assert_eq!(added_up(&whole.0), told_message(&whole.1.message));
         prop_assert_eq!(&parse(model, &setup, start, &ids, &pieces), &whole);
         prop_assert_eq!(&parse(model, &setup, start, &ids, &vec![1; ids.len()]), &whole);
     }
@@ -284,7 +299,7 @@ proptest! {
         let model = models()[which];
         let ids = TokenId::wrap(&raw);
         let whole = parse(model, &with_tools(), start, ids, &[]);
-        prop_assert_eq!(added_up(&whole.0), told(&whole.1.message));
+        prop_assert_eq!(added_up(&whole.0), told_message(&whole.1.message));
         prop_assert_eq!(&parse(model, &with_tools(), start, ids, &vec![1; ids.len()]), &whole);
     }
 
