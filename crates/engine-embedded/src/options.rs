@@ -5,6 +5,17 @@ use verbatim_tokens::Version;
 
 /// How the weights of the linear layers are held. Norms and biases are always f32, and so is every
 /// activation, so that both choices keep the crate's invariant.
+///
+/// Measured on SmolLM2 135M with `examples/speed.rs` on two busy cores with AVX-512, tokens a second:
+///
+/// | | prompt of 512 | one sequence | eight together |
+/// |---|---|---|---|
+/// | `F32` | 391 | 32 | 145 |
+/// | `Q8` | 429 | 49 | 202 |
+///
+/// `F32` is what the file says (logprobs within 4e-5 of a computation in f64); `Q8` moves a sampled
+/// token's logprob by 0.04 on average, 0.35 at most over 76 tokens. So `Auto` is exact while a model is
+/// small, and `Q8` is the faster one throughout.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Precision {
     /// [`Precision::F32`] below 400 million weights, else [`Precision::Q8`].

@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use futures::future::join_all;
 use verbatim_engine::{AttemptId, Ending, Engine, Params, Piece};
-use verbatim_engine_embedded::{EmbeddedEngine, Options};
+use verbatim_engine_embedded::{EmbeddedEngine, Options, Precision};
 use verbatim_tokens::TokenId;
 
 use crate::model::{ask, prompt};
@@ -36,9 +36,15 @@ async fn sessions_together_get_what_each_gets_alone() {
 
 #[tokio::test]
 async fn chunks_and_batches_of_any_size_give_the_same_numbers() {
+    for precision in [Precision::F32, Precision::Q8] {
+        same_numbers(precision).await;
+    }
+}
+
+async fn same_numbers(precision: Precision) {
     let mut seen: Vec<Vec<Reply>> = Vec::new();
     for (max_batch, chunk) in [(1, 1), (2, 7), (8, 64), (3, 1000)] {
-        let engine = engine(Options { max_batch, chunk, ..Options::default() });
+        let engine = engine(Options { max_batch, chunk, precision, ..Options::default() });
         let params = Params { max_tokens: 12, seed: Some(5), ..Params::default() };
         let attempts =
             (0..6).map(|at| reply(&engine, prompt(&format!("{at}"), numbers(at, 20 + 11 * at)), &params));
