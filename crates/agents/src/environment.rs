@@ -34,7 +34,11 @@ pub(crate) const HIDDEN: [&str; 2] = ["VERBATIM_CONTROL_KEY", "VERBATIM_CONTROL_
 
 /// The variables: ours, those of Relax's agents, and those that OpenAI's SDKs read by themselves, so
 /// that an agent which knows none of the others runs as it is.
-pub(crate) fn variables(seat: &Seat, place: Place<'_>, mine: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+pub(crate) fn variables(
+    seat: &Seat,
+    place: Place<'_>,
+    mine: &BTreeMap<String, String>,
+) -> BTreeMap<String, String> {
     let path = |path: &Path| path.to_string_lossy().into_owned();
     let api = format!("{}/v1", seat.server);
     let ours = [

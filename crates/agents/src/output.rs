@@ -31,8 +31,9 @@ impl Output {
             return Ok(Self::default());
         }
         let bad = |problem: String| BadOutput { problem };
-        let fields: Map<String, Value> = serde_json::from_str(text)
-            .map_err(|error| bad(format!("it must be one JSON object with \"reward\" and \"metadata\": {error}")))?;
+        let fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
+            bad(format!("it must be one JSON object with \"reward\" and \"metadata\": {error}"))
+        })?;
         let mut output = Self::default();
         for (name, value) in fields {
             match (name.as_str(), value) {
@@ -42,7 +43,9 @@ impl Output {
                     output.reward = fields.get("reward").and_then(Value::as_f64);
                     output.metadata.insert(name, Value::Object(fields));
                 }
-                ("reward", other) => return Err(bad(format!("reward: {other} is neither a number nor an object"))),
+                ("reward", other) => {
+                    return Err(bad(format!("reward: {other} is neither a number nor an object")));
+                }
                 ("metadata", Value::Object(fields)) => output.metadata.extend(fields),
                 ("metadata", other) => return Err(bad(format!("metadata: {other} is not an object"))),
                 ("messages", _) => {
@@ -74,9 +77,12 @@ mod tests {
 
     #[test]
     fn what_cannot_be_read_is_said_with_its_field() {
-        for (text, names) in
-            [("[1]", "JSON object"), ("{", "JSON object"), (r#"{"reward": "1"}"#, "reward"), (r#"{"metadata": 1}"#, "metadata")]
-        {
+        for (text, names) in [
+            ("[1]", "JSON object"),
+            ("{", "JSON object"),
+            (r#"{"reward": "1"}"#, "reward"),
+            (r#"{"metadata": 1}"#, "metadata"),
+        ] {
             let refused = Output::parse(text).unwrap_err().problem;
             assert!(refused.contains(names), "{text}: {refused}");
         }

@@ -58,7 +58,9 @@ fn agree(stored: &Option<String>, sent: &Option<String>) -> bool {
 }
 
 fn same_call(stored: &ToolCall, sent: &ToolCall) -> bool {
-    agree(&stored.id, &sent.id) && stored.name == sent.name && same_arguments(&stored.arguments, &sent.arguments)
+    agree(&stored.id, &sent.id)
+        && stored.name == sent.name
+        && same_arguments(&stored.arguments, &sent.arguments)
 }
 
 fn same_arguments(stored: &Arguments, sent: &Arguments) -> bool {
@@ -79,8 +81,7 @@ fn same_json(a: &Value, b: &Value) -> bool {
             x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same_json(a, b))
         }
         (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len()
-                && x.iter().all(|(name, a)| y.get(name).is_some_and(|b| same_json(a, b)))
+            x.len() == y.len() && x.iter().all(|(name, a)| y.get(name).is_some_and(|b| same_json(a, b)))
         }
         _ => a == b,
     }

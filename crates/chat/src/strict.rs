@@ -21,14 +21,17 @@ impl Matcher for Strict {
         let reasoning = message.reasoning.as_deref().unwrap_or_default();
         let calls = message.tool_calls.iter().map(|call| call.name.as_bytes());
         Key::of(
-            [message.role.as_str().as_bytes(), content.as_bytes(), reasoning.as_bytes()].into_iter().chain(calls),
+            [message.role.as_str().as_bytes(), content.as_bytes(), reasoning.as_bytes()]
+                .into_iter()
+                .chain(calls),
         )
     }
 
     fn judge(&self, stored: &Message, sent: &Message) -> Verdict {
         let same = stored.role == sent.role
             && same_content(&stored.content, &sent.content)
-            && stored.reasoning.as_deref().unwrap_or_default() == sent.reasoning.as_deref().unwrap_or_default()
+            && stored.reasoning.as_deref().unwrap_or_default()
+                == sent.reasoning.as_deref().unwrap_or_default()
             && same_calls(&stored.tool_calls, &sent.tool_calls);
         if same { Verdict::Exact } else { Verdict::Different }
     }
@@ -49,9 +52,7 @@ fn same_content(stored: &Content, sent: &Content) -> bool {
 /// A text that differs between contents that differ, the empty ones apart.
 fn spelling(content: &Content) -> Cow<'_, str> {
     match content {
-        Content::Parts(parts) if !parts.is_empty() => {
-            Cow::Owned(format!("parts\u{0}{}", content.text()))
-        }
+        Content::Parts(parts) if !parts.is_empty() => Cow::Owned(format!("parts\u{0}{}", content.text())),
         other => other.text(),
     }
 }

@@ -3,7 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{
-    Arguments, Chain, Content, Key, LooseReplay, Matcher, Message, Part, Role, Setup, Strict, Tool, ToolCall, Verdict,
+    Arguments, Chain, Content, Key, LooseReplay, Matcher, Message, Part, Role, Setup, Strict, Tool, ToolCall,
+    Verdict,
 };
 
 fn call(arguments: &str) -> ToolCall {

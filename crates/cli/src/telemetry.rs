@@ -5,14 +5,14 @@ use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SdkTracerProvider;
-use tracing_subscriber::{EnvFilter, Layer};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::util::SubscriberInitExt;
+use tracing_subscriber::{EnvFilter, Layer};
 
 use crate::config::LogConfig;
 
 /// Ends the export of spans; dropping it sends what is left.
-pub struct Telemetry(Option<SdkTracerProvider>);
+pub(crate) struct Telemetry(Option<SdkTracerProvider>);
 
 impl Telemetry {
     /// Starts logging to standard error, and exporting spans if an endpoint is set. `RUST_LOG` wins
@@ -20,14 +20,15 @@ impl Telemetry {
     ///
     /// # Errors
     /// If the filter or the endpoint is malformed.
-    pub fn start(config: &LogConfig) -> anyhow::Result<Self> {
+    pub(crate) fn start(config: &LogConfig) -> anyhow::Result<Self> {
         let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| config.filter.clone());
         let filter = EnvFilter::try_new(&filter).with_context(|| format!("log.filter: {filter:?}"))?;
         let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
         let lines = if config.json { lines.json().boxed() } else { lines.boxed() };
         let provider = config.otlp.as_deref().map(exporter).transpose()?;
-        let spans =
-            provider.as_ref().map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("verbatim")));
+        let spans = provider
+            .as_ref()
+            .map(|provider| tracing_opentelemetry::layer().with_tracer(provider.tracer("verbatim")));
         tracing_subscriber::registry().with(filter).with(lines).with(spans).init();
         Ok(Self(provider))
     }

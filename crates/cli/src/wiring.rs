@@ -21,7 +21,7 @@ use crate::model::Loaded;
 ///
 /// # Errors
 /// As [`Layered::new`].
-pub fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) -> anyhow::Result<Layered> {
+pub(crate) fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) -> anyhow::Result<Layered> {
     let mut all = Vec::new();
     let short =
         [("engine.kind", &flags.engine), ("engine.model", &flags.model), ("family.name", &flags.family)];
@@ -32,24 +32,23 @@ pub fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) -> anyh
         all.extend(value.clone().map(|value| ((*key).to_owned(), value)));
     }
     for set in &flags.set {
-        let (key, value) =
-            set.split_once('=').with_context(|| format!("--set {set}: expected KEY=VALUE"))?;
+        let (key, value) = set.split_once('=').with_context(|| format!("--set {set}: expected KEY=VALUE"))?;
         all.push((key.trim().to_owned(), value.trim().to_owned()));
     }
     Layered::new(flags.config.as_deref(), &all)
 }
 
 /// Text as a TOML string, so that a value such as `1e3` stays text.
-pub fn quoted(text: &str) -> String {
+pub(crate) fn quoted(text: &str) -> String {
     toml::Value::String(text.to_owned()).to_string()
 }
 
 /// A service that accepts connections.
-pub struct Service {
+pub(crate) struct Service {
     /// Its sessions.
-    pub sessions: Sessions,
+    pub(crate) sessions: Sessions,
     /// Its root, without a trailing slash.
-    pub url: String,
+    pub(crate) url: String,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -60,7 +59,11 @@ impl Service {
     /// # Errors
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
-    pub async fn start(config: &Config, loaded: &Loaded, control: Option<ControlKey>) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        config: &Config,
+        loaded: &Loaded,
+        control: Option<ControlKey>,
+    ) -> anyhow::Result<Self> {
         let metrics = Arc::new(Metrics::default());
         let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
         if let Some(path) = &config.log.events {
@@ -93,7 +96,7 @@ impl Service {
     }
 
     /// Ends: aborts what is in flight, closes every session, lets replies out.
-    pub async fn stop(self) {
+    pub(crate) async fn stop(self) {
         self.sessions.close_all().await;
         self.stop.cancel();
         let _ = self.serving.await;
@@ -104,14 +107,14 @@ impl Service {
 ///
 /// # Errors
 /// If the file cannot be read or the key is too short.
-pub fn control_key(config: &Config) -> anyhow::Result<Option<ControlKey>> {
+pub(crate) fn control_key(config: &Config) -> anyhow::Result<Option<ControlKey>> {
     let Some(path) = &config.server.control_key_file else { return Ok(None) };
     let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     Ok(Some(ControlKey::new(&text).with_context(|| path.display().to_string())?))
 }
 
 /// Waits for Ctrl-C or SIGTERM.
-pub async fn interrupted() {
+pub(crate) async fn interrupted() {
     let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
         Ok(terminate) => terminate,
         Err(error) => {
@@ -134,7 +137,11 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
     };
     let sampling = &config.sampling;
     ensure!(sampling.temperature >= 0.0, "sampling.temperature: {} is below 0", sampling.temperature);
-    ensure!(sampling.top_p > 0.0 && sampling.top_p <= 1.0, "sampling.top_p: {} is not in (0, 1]", sampling.top_p);
+    ensure!(
+        sampling.top_p > 0.0 && sampling.top_p <= 1.0,
+        "sampling.top_p: {} is not in (0, 1]",
+        sampling.top_p
+    );
     Ok(Settings {
         lineage,
         matcher: matcher_by_name(&config.sessions.matcher).context("sessions.matcher")?,

@@ -10,8 +10,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tokio::sync::{mpsc, watch};
 use verbatim_engine::{
-    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt, Score,
-    StopBy,
+    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt,
+    Score, StopBy,
 };
 use verbatim_tokens::{LogprobKind, TokenId, Version};
 
@@ -156,7 +156,11 @@ impl Sim {
             }
         }
         self.flush(&mut increment, out).await;
-        Some(if line.ids.len() >= limit { Ending::Length } else { Ending::Stop(StopBy::Other("script".into())) })
+        Some(if line.ids.len() >= limit {
+            Ending::Length
+        } else {
+            Ending::Stop(StopBy::Other("script".into()))
+        })
     }
 
     async fn flush(&self, increment: &mut Increment, out: &mpsc::Sender<Piece>) {
@@ -190,9 +194,11 @@ impl Engine for SimEngine {
             let (ending, cached) = match sim.refusal(&prompt) {
                 Some(error) => (Some(Ending::Failed(error)), 0),
                 None => {
-                    let mixed = prompt.ids.last().map_or(0, |id| u64::from(id.0)) ^ ((prompt.ids.len() as u64) << 32);
+                    let mixed =
+                        prompt.ids.last().map_or(0, |id| u64::from(id.0)) ^ ((prompt.ids.len() as u64) << 32);
                     let asked = params.seed.unwrap_or_default();
-                    let mut random = ChaCha8Rng::seed_from_u64(sim.options.seed ^ asked.rotate_left(17) ^ mixed);
+                    let mut random =
+                        ChaCha8Rng::seed_from_u64(sim.options.seed ^ asked.rotate_left(17) ^ mixed);
                     let line = sim.script.line(&prompt, &mut random);
                     let cached = sim.cache(&prompt, line.ids.len());
                     let wait = sim.options.latency.before_first(prompt.ids.len() - cached);
@@ -208,7 +214,10 @@ impl Engine for SimEngine {
                 let _ = out.send(Piece::End(End { ending, cached_tokens })).await;
             }
         });
-        futures::stream::unfold(pieces, |mut pieces| async { pieces.recv().await.map(|piece| (piece, pieces)) }).boxed()
+        futures::stream::unfold(pieces, |mut pieces| async {
+            pieces.recv().await.map(|piece| (piece, pieces))
+        })
+        .boxed()
     }
 
     fn abort(&self, id: AttemptId) -> BoxFuture<'_, Result<(), EngineError>> {

@@ -71,7 +71,8 @@ pub struct Drawn {
 impl Script for Drawn {
     fn line(&self, _: &Prompt, random: &mut ChaCha8Rng) -> Line {
         let length = random.random_range(1..=self.mean.max(1) * 2);
-        let draw = |random: &mut ChaCha8Rng| self.ids.get(random.random_range(0..self.ids.len().max(1))).copied();
+        let draw =
+            |random: &mut ChaCha8Rng| self.ids.get(random.random_range(0..self.ids.len().max(1))).copied();
         let mut ids: Vec<TokenId> = (0..length).filter_map(|_| draw(random)).collect();
         ids.push(self.stop);
         Line { ids, fault: None }

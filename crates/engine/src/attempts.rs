@@ -20,7 +20,13 @@ pub struct Attempts {
 impl Attempts {
     /// Nothing sampled yet, `limit` tokens allowed in all, logprobs of `kind`.
     pub fn new(kind: LogprobKind, limit: u32) -> Self {
-        Self { ids: Vec::new(), logprobs: Logprobs::default(), versions: Runs::default(), kind, limit: limit as usize }
+        Self {
+            ids: Vec::new(),
+            logprobs: Logprobs::default(),
+            versions: Runs::default(),
+            kind,
+            limit: limit as usize,
+        }
     }
 
     /// Takes an increment over.
@@ -32,7 +38,9 @@ impl Attempts {
     pub fn push(&mut self, increment: Increment) -> Result<(), EngineError> {
         let Increment { ids, logprobs, version, top } = increment;
         if ids.len() != logprobs.len() || (!top.is_empty() && top.len() != ids.len()) {
-            return Err(LengthMismatch { ids: ids.len(), logprobs: logprobs.len(), versions: ids.len() }.into());
+            return Err(
+                LengthMismatch { ids: ids.len(), logprobs: logprobs.len(), versions: ids.len() }.into()
+            );
         }
         let sent = self.ids.len() + ids.len();
         if sent > self.limit {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use verbatim_tokens::TokenId;
 
-use crate::{Attempts, AttemptId, Ending, Engine, EngineError, Params, Piece, Prompt, SessionKey};
+use crate::{AttemptId, Attempts, Ending, Engine, EngineError, Params, Piece, Prompt, SessionKey};
 
 /// What a probe saw of an engine that passed.
 #[derive(Clone, Debug, PartialEq)]

@@ -33,7 +33,8 @@ impl Forest {
                 },
             )?,
         };
-        let generation = self.push(Some(observation), Body::Generation(Box::new(Generation::of(&turn.generated, turn.at))));
+        let generation = self
+            .push(Some(observation), Body::Generation(Box::new(Generation::of(&turn.generated, turn.at))));
         self.head = Some(generation);
         Ok(Applied { observation, generation })
     }
@@ -63,7 +64,8 @@ impl Forest {
         let mut node = Node { parent, body, chain, tokens, messages, children: 0 };
         node.tokens = node.tokens - node.trim() + node.ids().len();
         node.messages += node.messages().len();
-        node.chain = node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
+        node.chain =
+            node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
         let id = NodeId(self.nodes.len() as u32);
         self.by_chain.entry(node.chain).or_default().push(id);
         self.nodes.push(node);

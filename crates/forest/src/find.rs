@@ -63,7 +63,12 @@ impl Forest {
 
     /// The messages on the way from `anchor` (exclusive) to `node`; `None` if the way does not lead
     /// there or holds another number of messages.
-    fn stored_between(&self, anchor: Option<NodeId>, node: NodeId, covers: usize) -> Option<Vec<Arc<Message>>> {
+    fn stored_between(
+        &self,
+        anchor: Option<NodeId>,
+        node: NodeId,
+        covers: usize,
+    ) -> Option<Vec<Arc<Message>>> {
         let mut messages: Vec<Arc<Message>> = Vec::with_capacity(covers);
         let mut at = Some(node);
         while at != anchor {

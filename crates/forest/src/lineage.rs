@@ -76,7 +76,9 @@ impl Forest {
     fn refuse_truncated(&self, parent: Option<NodeId>) -> Result<(), Refusal> {
         let generation = parent.and_then(|id| Some((id, self.node(id)?.generation()?)));
         match generation {
-            Some((node, generation)) if generation.finish == Finish::Length => Err(Refusal::Truncated { node }),
+            Some((node, generation)) if generation.finish == Finish::Length => {
+                Err(Refusal::Truncated { node })
+            }
             _ => Ok(()),
         }
     }

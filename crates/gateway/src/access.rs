@@ -12,7 +12,9 @@ pub struct ControlKey(String);
 
 /// A control key that is too short to be one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a control key needs at least {least} characters, this one has {length}; make one with `openssl rand -hex 16`")]
+#[error(
+    "a control key needs at least {least} characters, this one has {length}; make one with `openssl rand -hex 16`"
+)]
 pub struct ShortKey {
     /// How many it has.
     pub length: usize,

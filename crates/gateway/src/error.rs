@@ -112,7 +112,9 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
             },
-            TurnError::Closed => Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_closed", message),
+            TurnError::Closed => {
+                Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_closed", message)
+            }
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
         }
     }

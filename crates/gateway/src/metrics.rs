@@ -77,7 +77,11 @@ impl Default for Metrics {
         let turns = Family::default();
         registry.register("turns", "Committed turns by how they ended", turns.clone());
         let tokens = Family::default();
-        registry.register("tokens", "Tokens put before the model, sampled, and served from its cache", tokens.clone());
+        registry.register(
+            "tokens",
+            "Tokens put before the model, sampled, and served from its cache",
+            tokens.clone(),
+        );
         let seconds: Family<PhaseLabels, Histogram> =
             Family::new_with_constructor(|| Histogram::new(exponential_buckets(0.0001, 3.0, 16)));
         registry.register("turn_seconds", "Time of committed turns by phase", seconds.clone());

@@ -48,7 +48,11 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         tasks.spawn(async move {
             let _permit = permit;
             let mut builder = auto::Builder::new(TokioExecutor::new()).http1_only();
-            builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_TIMEOUT).max_buf_size(limits.head);
+            builder
+                .http1()
+                .timer(TokioTimer::new())
+                .header_read_timeout(HEAD_TIMEOUT)
+                .max_buf_size(limits.head);
             let connection = builder.serve_connection(TokioIo::new(socket), service);
             tokio::pin!(connection);
             let ended = tokio::select! {

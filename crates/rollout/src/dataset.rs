@@ -49,9 +49,11 @@ impl Dataset {
             .take(self.limit.unwrap_or(usize::MAX))
             .enumerate()
             .map(|(index, row)| {
-                let input = self
-                    .input(row)
-                    .map_err(|problem| RolloutError::Row { path: self.path.clone(), row: index, problem })?;
+                let input = self.input(row).map_err(|problem| RolloutError::Row {
+                    path: self.path.clone(),
+                    row: index,
+                    problem,
+                })?;
                 Ok(Task { index, input })
             })
             .collect()

@@ -23,7 +23,9 @@ pub(crate) fn place(messages: Vec<Value>, mut media: Queues, folder: &Path) -> R
         })
         .collect::<Result<Vec<_>, String>>()?;
     match media.iter().find(|(_, left)| !left.is_empty()) {
-        Some((kind, left)) => Err(format!("{} {kind} value(s) are named by no <{kind}> in the prompt", left.len())),
+        Some((kind, left)) => {
+            Err(format!("{} {kind} value(s) are named by no <{kind}> in the prompt", left.len()))
+        }
         None => Ok(placed),
     }
 }
@@ -32,7 +34,11 @@ fn within(content: Value, media: &mut Queues, folder: &Path) -> Result<Value, St
     match content {
         Value::String(text) => {
             let parts = split(&text, media, folder)?;
-            Ok(if parts.iter().all(|part| part["type"] == "text") { Value::String(text) } else { Value::Array(parts) })
+            Ok(if parts.iter().all(|part| part["type"] == "text") {
+                Value::String(text)
+            } else {
+                Value::Array(parts)
+            })
         }
         Value::Array(parts) => {
             let parts = parts.into_iter().map(|part| convert(part, folder)).collect::<Result<Vec<_>, _>>()?;
@@ -80,7 +86,9 @@ fn part(kind: &str, value: Value, folder: &Path) -> Result<Value, String> {
         Value::String(source) => source,
         other => return Err(format!("an image must be a URL or a path, not {other}")),
     };
-    let url = if source.starts_with("data:image/") || source.starts_with("http://") || source.starts_with("https://")
+    let url = if source.starts_with("data:image/")
+        || source.starts_with("http://")
+        || source.starts_with("https://")
     {
         source.clone()
     } else {
@@ -90,7 +98,12 @@ fn part(kind: &str, value: Value, folder: &Path) -> Result<Value, String> {
 }
 
 fn data_url(path: &Path) -> Result<String, String> {
-    let kind = match path.extension().and_then(|extension| extension.to_str()).map(str::to_ascii_lowercase).as_deref() {
+    let kind = match path
+        .extension()
+        .and_then(|extension| extension.to_str())
+        .map(str::to_ascii_lowercase)
+        .as_deref()
+    {
         Some("png") => "png",
         Some("jpg" | "jpeg") => "jpeg",
         Some("webp") => "webp",

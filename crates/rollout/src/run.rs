@@ -72,7 +72,8 @@ impl Run {
             let observers = self.context.sessions.observers();
             match &outcome.dropped {
                 Some(cause) => {
-                    observers.tell(&Event::GroupDropped { group: outcome.group.clone(), cause: cause.clone() });
+                    observers
+                        .tell(&Event::GroupDropped { group: outcome.group.clone(), cause: cause.clone() });
                 }
                 None => match write::group(plan, &outcome) {
                     Ok(()) => {

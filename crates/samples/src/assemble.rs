@@ -66,10 +66,11 @@ impl Assembly {
     /// Everything lost on the way from forest to rows, each with its number of tokens. A row's
     /// observations are masked, but nothing of them is lost.
     pub fn losses(&self) -> impl Iterator<Item = (Cause, u64)> + '_ {
-        let shared = self.rows.iter().flat_map(|row| row.mask.iter()).filter_map(|(mask, count)| match mask {
-            Some(mask @ MaskCause::SharedOwner) => Some((Cause::Masked { mask: *mask }, count as u64)),
-            _ => None,
-        });
+        let shared =
+            self.rows.iter().flat_map(|row| row.mask.iter()).filter_map(|(mask, count)| match mask {
+                Some(mask @ MaskCause::SharedOwner) => Some((Cause::Masked { mask: *mask }, count as u64)),
+                _ => None,
+            });
         self.unowned.iter().map(|unowned| (unowned.cause.clone(), unowned.tokens as u64)).chain(shared)
     }
 }

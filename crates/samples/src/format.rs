@@ -43,7 +43,9 @@ impl Format {
     /// [`RowError`].
     pub fn write(self, rows: &[Row]) -> Result<Vec<u8>, RowError> {
         match self {
-            Self::Safetensors => write_safetensors(rows, &safetensors::Envelope::default(), |_| String::new()),
+            Self::Safetensors => {
+                write_safetensors(rows, &safetensors::Envelope::default(), |_| String::new())
+            }
             Self::Parquet => parquet::write(rows),
             Self::Jsonl => jsonl::write(rows),
         }

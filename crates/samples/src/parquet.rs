@@ -7,8 +7,8 @@ use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::file::properties::WriterProperties;
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Builder, Float64Array, ListBuilder, RecordBatch, StringArray, StringBuilder,
-    UInt8Builder, UInt32Array, UInt32Builder,
+    Array, ArrayRef, AsArray, Float32Builder, Float64Array, ListBuilder, RecordBatch, StringArray,
+    StringBuilder, UInt8Builder, UInt32Array, UInt32Builder,
 };
 use arrow::datatypes::{Float32Type, Float64Type, UInt32Type};
 use verbatim_tokens::TokenId;
@@ -54,8 +54,10 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
         metadata.push(serde_json::to_string(&row.metadata)?);
         stored.push(serde_json::to_string(&Stored::of(row))?);
     }
-    let text = |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
-    let numbers = |of: fn(&Row) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
+    let text =
+        |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
+    let numbers =
+        |of: fn(&Row) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
     let lengths: UInt32Array = rows.iter().map(|row| Some(row.prompt_length as u32)).collect();
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("session", text(|row| Some(row.session.as_str()))),
@@ -104,14 +106,23 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
             let ids = list(tokens, at).ok_or_else(|| malformed("tokens is no list"))?;
             let ids = ids.as_primitive_opt::<UInt32Type>().ok_or_else(|| malformed("tokens are no u32"))?;
             let values = list(logprobs, at).ok_or_else(|| malformed("logprobs is no list"))?;
-            let values = values.as_primitive_opt::<Float32Type>().ok_or_else(|| malformed("logprobs are no f32"))?;
-            let text = |column: &ArrayRef| column.as_string_opt::<i32>().map(|column| column.value(at).to_owned());
+            let values =
+                values.as_primitive_opt::<Float32Type>().ok_or_else(|| malformed("logprobs are no f32"))?;
+            let text =
+                |column: &ArrayRef| column.as_string_opt::<i32>().map(|column| column.value(at).to_owned());
             let metadata = text(metadata).ok_or_else(|| malformed("metadata is no text"))?;
             let stored = text(stored).ok_or_else(|| malformed("verbatim is no text"))?;
             let stored: Stored = serde_json::from_str(&stored)?;
-            let reward = reward.as_primitive_opt::<Float64Type>().filter(|r| r.is_valid(at)).map(|r| r.value(at));
+            let reward =
+                reward.as_primitive_opt::<Float64Type>().filter(|r| r.is_valid(at)).map(|r| r.value(at));
             let ids = ids.values().iter().copied().map(TokenId).collect();
-            rows.push(stored.row(number, ids, values.iter().collect(), reward, serde_json::from_str(&metadata)?)?);
+            rows.push(stored.row(
+                number,
+                ids,
+                values.iter().collect(),
+                reward,
+                serde_json::from_str(&metadata)?,
+            )?);
         }
     }
     Ok(rows)

@@ -28,7 +28,9 @@ impl Pick {
             Self::DropRetries => {
                 let latest = latest_by_parent(forest);
                 let replaced = |leaf: NodeId| {
-                    forest.parent_turn(leaf).is_some_and(|parent| latest.get(parent.0 as usize) > Some(&Some(leaf)))
+                    forest
+                        .parent_turn(leaf)
+                        .is_some_and(|parent| latest.get(parent.0 as usize) > Some(&Some(leaf)))
                 };
                 leaves.into_iter().filter(|leaf| !replaced(*leaf)).collect()
             }

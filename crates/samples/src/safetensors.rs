@@ -128,10 +128,9 @@ pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
     let mut rows = Vec::with_capacity(meta.samples.len());
     for (at, mut sample) in meta.samples.into_iter().enumerate() {
         let malformed = |problem: &str| RowError::Malformed { row: at, problem: problem.to_owned() };
-        let stored = sample
-            .metadata
-            .remove("verbatim")
-            .ok_or_else(|| malformed("metadata.verbatim is missing: this file was not written by verbatim"))?;
+        let stored = sample.metadata.remove("verbatim").ok_or_else(|| {
+            malformed("metadata.verbatim is missing: this file was not written by verbatim")
+        })?;
         let stored: Stored = serde_json::from_value(stored)?;
         let ids = tensors.tensor(&format!("tokens.{at}"))?;
         let (ids, _) = ids.data().as_chunks::<8>();

@@ -48,7 +48,8 @@ impl Turns {
     }
 
     pub(crate) fn arrive(&mut self, id: TurnId, now: Instant) {
-        let turn = Turn { state: State::Held, deadline: now + self.hold, not_before: now, pause: FIRST_PAUSE };
+        let turn =
+            Turn { state: State::Held, deadline: now + self.hold, not_before: now, pause: FIRST_PAUSE };
         if self.turns.insert(id, turn).is_none() {
             self.queue.push_back(id);
         }

@@ -146,8 +146,10 @@ fn finish(
         return Err(TurnError::ContextLength { prompt: prompt.len(), context });
     }
     if sampling.top_logprobs > capabilities.top_logprobs {
-        let problem =
-            format!("{} asked; this engine reports at most {}", sampling.top_logprobs, capabilities.top_logprobs);
+        let problem = format!(
+            "{} asked; this engine reports at most {}",
+            sampling.top_logprobs, capabilities.top_logprobs
+        );
         return Err(verbatim_dialects::Invalid::new("top_logprobs", problem).into());
     }
     if prompt.is_empty() {

@@ -131,7 +131,9 @@ impl Live {
             self.stop.flush(&mut parts);
         }
         if self.stopped {
-            let late = parts.iter().filter_map(|part| if let Part::Content(text) = part { Some(text.as_str()) } else { None });
+            let late = parts
+                .iter()
+                .filter_map(|part| if let Part::Content(text) = part { Some(text.as_str()) } else { None });
             self.content.extend(late);
             parsed.message.content = Content::Text(self.content);
         }

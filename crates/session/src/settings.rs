@@ -64,7 +64,12 @@ impl Default for Settings {
 
 impl SamplingDefaults {
     /// Complete parameters for a prompt that leaves `room` tokens.
-    pub(crate) fn complete(&self, asked: &Sampling, room: u32, stop_ids: &[verbatim_tokens::TokenId]) -> Params {
+    pub(crate) fn complete(
+        &self,
+        asked: &Sampling,
+        room: u32,
+        stop_ids: &[verbatim_tokens::TokenId],
+    ) -> Params {
         Params {
             max_tokens: asked.max_tokens.or(self.max_tokens).unwrap_or(room).min(room),
             temperature: asked.temperature.unwrap_or(self.temperature),

@@ -91,7 +91,8 @@ mod tests {
             }
         }
         watch.flush(&mut out);
-        let text = out.iter().map(|part| if let Part::Content(text) = part { text.as_str() } else { "" }).collect();
+        let text =
+            out.iter().map(|part| if let Part::Content(text) = part { text.as_str() } else { "" }).collect();
         (text, hit)
     }
 

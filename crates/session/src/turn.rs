@@ -230,7 +230,9 @@ impl Turn {
                     return Ok(());
                 }
                 Order::Expire => {
-                    return Err(TurnError::HoldExpired { seconds: self.shared.settings.hold.as_secs() }.into());
+                    return Err(
+                        TurnError::HoldExpired { seconds: self.shared.settings.hold.as_secs() }.into()
+                    );
                 }
                 // Meant for an attempt that ended by itself.
                 Order::Abort => {}

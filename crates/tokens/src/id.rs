@@ -7,7 +7,19 @@ use serde::{Deserialize, Serialize};
 ///
 /// Four bytes, no niche: slices of it convert to and from `&[u32]` without a copy.
 #[derive(
-    Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, Pod, Zeroable,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    PartialEq,
+    Eq,
+    Hash,
+    PartialOrd,
+    Ord,
+    Serialize,
+    Deserialize,
+    Pod,
+    Zeroable,
     TransparentWrapper,
 )]
 #[repr(transparent)]

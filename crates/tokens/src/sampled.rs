@@ -52,7 +52,11 @@ impl Sampled {
         kind: LogprobKind,
     ) -> Result<Self, LengthMismatch> {
         if ids.len() != logprobs.len() || ids.len() != versions.len() {
-            return Err(LengthMismatch { ids: ids.len(), logprobs: logprobs.len(), versions: versions.len() });
+            return Err(LengthMismatch {
+                ids: ids.len(),
+                logprobs: logprobs.len(),
+                versions: versions.len(),
+            });
         }
         logprobs.shrink();
         Ok(Self { ids: ids.into(), logprobs, versions, kind })

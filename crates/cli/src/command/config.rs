@@ -8,7 +8,7 @@ use crate::args::Settings;
 use crate::wiring::settings;
 
 /// Prints every setting as TOML, each with where it came from.
-pub fn run(flags: &Settings) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(flags: &Settings) -> anyhow::Result<ExitCode> {
     let layered = settings(flags, &[])?;
     let table = Table::try_from(&layered.config)?;
     for (section, value) in &table {

@@ -16,7 +16,7 @@ use crate::model;
 use crate::wiring::settings;
 
 /// Prints rows: who made each token, its logprob, its mask.
-pub async fn run(args: &Inspect) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: &Inspect) -> anyhow::Result<ExitCode> {
     let config = settings(&args.settings, &[])?.config;
     let rows = if args.what.starts_with("http://") {
         session(&args.what, args.control_key_file.as_deref()).await?
@@ -48,7 +48,11 @@ async fn session(url: &str, key: Option<&Path>) -> anyhow::Result<Vec<Row>> {
         Some(path) => request.bearer_auth(std::fs::read_to_string(path)?.trim()),
         None => request,
     };
-    let reply = request.json(&serde_json::json!({"format": "jsonl"})).send().await.context("cannot reach the server")?;
+    let reply = request
+        .json(&serde_json::json!({"format": "jsonl"}))
+        .send()
+        .await
+        .context("cannot reach the server")?;
     if !reply.status().is_success() {
         bail!("{}: {}", reply.status(), reply.text().await?);
     }
@@ -67,7 +71,9 @@ fn style(mask: Option<MaskCause>) -> Style {
 fn legend() {
     let (trained, masked, seen) =
         (style(None), style(Some(MaskCause::Truncated)), style(Some(MaskCause::Observation)));
-    println!("{trained}sampled and trained{trained:#}  {masked}sampled, no loss{masked:#}  {seen}observed{seen:#}");
+    println!(
+        "{trained}sampled and trained{trained:#}  {masked}sampled, no loss{masked:#}  {seen}observed{seen:#}"
+    );
 }
 
 fn head(at: usize, row: &Row) {

@@ -1,9 +1,9 @@
 //! The commands.
 
-pub mod config;
-pub mod inspect;
-pub mod pull;
+pub(crate) mod config;
+pub(crate) mod inspect;
+pub(crate) mod pull;
 mod rows_files;
-pub mod run;
-pub mod serve;
-pub mod verify;
+pub(crate) mod run;
+pub(crate) mod serve;
+pub(crate) mod verify;

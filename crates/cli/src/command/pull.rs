@@ -8,7 +8,7 @@ use crate::args::Pull;
 use crate::model::{CATALOGUE, Cache, Source, pull};
 
 /// Fetches a model, or lists the catalogue.
-pub fn run(args: &Pull) -> anyhow::Result<ExitCode> {
+pub(crate) fn run(args: &Pull) -> anyhow::Result<ExitCode> {
     let Some(name) = &args.model else {
         for entry in CATALOGUE {
             println!("{:26} {:12} {}", entry.name, entry.licence, entry.what);

@@ -6,7 +6,7 @@ use anyhow::{Context, ensure};
 use verbatim_samples::{Format, Row};
 
 /// All rows of a file, or of every rows file in a folder, in the order of names.
-pub fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
+pub(crate) fn read(path: &Path) -> anyhow::Result<Vec<Row>> {
     if !path.is_dir() {
         return file(path);
     }

@@ -21,7 +21,7 @@ use crate::telemetry::Telemetry;
 use crate::wiring::{Service, interrupted, quoted, settings};
 
 /// Runs a rollout file.
-pub async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     ensure!(args.settings.config.is_none(), "a rollout file is the settings file: leave --config out");
     let flags = args::Settings { config: Some(args.rollout.clone()), ..args.settings };
     let layered = settings(
@@ -113,7 +113,8 @@ fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
 
 fn plan(config: &Config, agent: &AgentConfig, model: &str) -> anyhow::Result<Plan> {
     let rollout = &config.rollout;
-    let cwd = std::fs::canonicalize(&agent.cwd).with_context(|| format!("agent.cwd: {}", agent.cwd.display()))?;
+    let cwd =
+        std::fs::canonicalize(&agent.cwd).with_context(|| format!("agent.cwd: {}", agent.cwd.display()))?;
     Ok(Plan {
         agent: Agent {
             command: agent.command.clone(),
@@ -189,8 +190,10 @@ fn table(summary: &Summary, took: Duration) -> Table {
     line("rows", summary.rows.to_string());
     line("tokens trained", summary.trained_tokens.to_string());
     if let Some(mean) = summary.mean_reward() {
-        let (least, most) =
-            summary.rewards.iter().fold((f64::MAX, f64::MIN), |(least, most), r| (least.min(*r), most.max(*r)));
+        let (least, most) = summary
+            .rewards
+            .iter()
+            .fold((f64::MAX, f64::MIN), |(least, most), r| (least.min(*r), most.max(*r)));
         line("reward", format!("mean {mean:.3}, from {least:.3} to {most:.3}"));
     }
     line("time", format!("{seconds:.1} s"));

@@ -8,13 +8,16 @@ use crate::telemetry::Telemetry;
 use crate::wiring::{Service, control_key, interrupted, quoted, settings};
 
 /// Serves until Ctrl-C.
-pub async fn run(args: Serve) -> anyhow::Result<ExitCode> {
+pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let text = |value: Option<String>| value.map(|value| quoted(&value));
     let layered = settings(
         &args.settings,
         &[
             ("server.listen", text(args.listen)),
-            ("server.control_key_file", text(args.control_key_file.map(|path| path.to_string_lossy().into_owned()))),
+            (
+                "server.control_key_file",
+                text(args.control_key_file.map(|path| path.to_string_lossy().into_owned())),
+            ),
             ("sessions.lineage", text(args.lineage)),
             ("sessions.matcher", text(args.matcher)),
         ],

@@ -11,7 +11,7 @@ use crate::telemetry::Telemetry;
 use crate::wiring::settings;
 
 /// Scores rows again. The exit code is 0 only if they hold.
-pub async fn rows(args: VerifyRows) -> anyhow::Result<ExitCode> {
+pub(crate) async fn rows(args: VerifyRows) -> anyhow::Result<ExitCode> {
     let config = settings(&args.settings, &[])?.config;
     let _telemetry = Telemetry::start(&config.log)?;
     let mut all = Vec::new();
@@ -35,7 +35,10 @@ fn print(report: &RowsReport) {
         println!("{kind} logprobs: {} tokens, gap mean {:.2e}, max {:.2e}", gap.tokens, gap.mean, gap.max);
         if let Some(worst) = gap.worst {
             let (row, token) = (worst.row, worst.token);
-            println!("  largest at row {row}, token {token}: recorded {:.5}, scored {:.5}", worst.recorded, worst.scored);
+            println!(
+                "  largest at row {row}, token {token}: recorded {:.5}, scored {:.5}",
+                worst.recorded, worst.scored
+            );
         }
     }
     if report.missing > 0 {

@@ -10,7 +10,7 @@ use super::Config;
 
 /// Where a setting came from.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Origin {
+pub(crate) enum Origin {
     /// Nobody set it.
     Default,
     /// The settings file.
@@ -21,9 +21,9 @@ pub enum Origin {
 
 /// The settings, with the origin of each that is not a default.
 #[derive(Debug)]
-pub struct Layered {
+pub(crate) struct Layered {
     /// The settings.
-    pub config: Config,
+    pub(crate) config: Config,
     origins: BTreeMap<String, Origin>,
 }
 
@@ -33,7 +33,7 @@ impl Layered {
     ///
     /// # Errors
     /// If the file cannot be read, or a setting is unknown or of another type; the error names it.
-    pub fn new(file: Option<&Path>, flags: &[(String, String)]) -> anyhow::Result<Self> {
+    pub(crate) fn new(file: Option<&Path>, flags: &[(String, String)]) -> anyhow::Result<Self> {
         let mut table = Table::new();
         let mut origins = BTreeMap::new();
         if let Some(path) = file {
@@ -57,7 +57,7 @@ impl Layered {
     }
 
     /// Where a setting came from.
-    pub fn origin(&self, key: &str) -> Origin {
+    pub(crate) fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)
     }
 }
@@ -87,7 +87,8 @@ const PATHS: [&str; 8] = [
 fn anchor(table: &mut Table, folder: &Path) {
     for key in PATHS {
         let Some((section, name)) = key.split_once('.') else { continue };
-        let Some(Value::String(path)) = table.get_mut(section).and_then(|section| section.get_mut(name)) else {
+        let Some(Value::String(path)) = table.get_mut(section).and_then(|section| section.get_mut(name))
+        else {
             continue;
         };
         // A model may also be a name; only what is spelt as a path is one.
@@ -145,7 +146,8 @@ mod tests {
     fn a_flag_wins_over_the_file_which_wins_over_the_default() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("verbatim.toml");
-        std::fs::write(&file, "[sampling]\ntemperature = 0.5\ntop_p = 0.9\n[log]\nevents = \"e.jsonl\"\n").unwrap();
+        std::fs::write(&file, "[sampling]\ntemperature = 0.5\ntop_p = 0.9\n[log]\nevents = \"e.jsonl\"\n")
+            .unwrap();
         let layered = Layered::new(Some(&file), &[flag("sampling.top_p", "0.8")]).unwrap();
         let sampling = &layered.config.sampling;
         assert_eq!((sampling.temperature, sampling.top_p, sampling.top_k), (0.5, 0.8, 0));

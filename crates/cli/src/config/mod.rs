@@ -3,5 +3,7 @@
 mod layers;
 mod schema;
 
-pub use layers::{Layered, Origin};
-pub use schema::{AgentConfig, Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig};
+pub(crate) use layers::{Layered, Origin};
+pub(crate) use schema::{
+    AgentConfig, Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig,
+};

@@ -9,33 +9,33 @@ use serde_json::{Map, Value};
 /// All settings. What is absent has the default printed by `verbatim config`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct Config {
+pub(crate) struct Config {
     /// What samples.
-    pub engine: EngineConfig,
+    pub(crate) engine: EngineConfig,
     /// How messages become ids.
-    pub family: FamilyConfig,
+    pub(crate) family: FamilyConfig,
     /// How sessions behave.
-    pub sessions: SessionsConfig,
+    pub(crate) sessions: SessionsConfig,
     /// Sampling where a request does not say.
-    pub sampling: SamplingConfig,
+    pub(crate) sampling: SamplingConfig,
     /// The HTTP server.
-    pub server: ServerConfig,
+    pub(crate) server: ServerConfig,
     /// Logs and traces.
-    pub log: LogConfig,
+    pub(crate) log: LogConfig,
     /// `verbatim run`: the tasks.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub dataset: Option<DatasetConfig>,
+    pub(crate) dataset: Option<DatasetConfig>,
     /// `verbatim run`: the agent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub agent: Option<AgentConfig>,
+    pub(crate) agent: Option<AgentConfig>,
     /// `verbatim run`: groups and rows.
-    pub rollout: RolloutConfig,
+    pub(crate) rollout: RolloutConfig,
 }
 
 /// Which engine.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum EngineKind {
+pub(crate) enum EngineKind {
     /// A model on the CPU, in this process.
     #[default]
     Embedded,
@@ -46,28 +46,28 @@ pub enum EngineKind {
 /// `[engine]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct EngineConfig {
+pub(crate) struct EngineConfig {
     /// Which engine.
-    pub kind: EngineKind,
+    pub(crate) kind: EngineKind,
     /// A name that `verbatim pull` knows, a GGUF file, or a Hugging Face folder.
-    pub model: String,
+    pub(crate) model: String,
     /// Where pulled models are; else $VERBATIM_CACHE, else ~/.cache/verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cache: Option<PathBuf>,
+    pub(crate) cache: Option<PathBuf>,
     /// `auto`, `f32` or `q8`.
-    pub precision: String,
+    pub(crate) precision: String,
     /// Sequences that are stepped together.
-    pub max_batch: usize,
+    pub(crate) max_batch: usize,
     /// Tokens that prompt and reply together may hold; 0 is the model's own limit.
-    pub max_context: usize,
+    pub(crate) max_context: usize,
     /// MiB for the prefixes of turns that are over.
-    pub prefix_cache_mib: usize,
+    pub(crate) prefix_cache_mib: usize,
     /// `sim`: everything random follows from it.
-    pub seed: u64,
+    pub(crate) seed: u64,
     /// `sim`: mean tokens a turn.
-    pub sim_tokens: usize,
+    pub(crate) sim_tokens: usize,
     /// `sim`: microseconds a token.
-    pub sim_token_us: u64,
+    pub(crate) sim_token_us: u64,
 }
 
 impl Default for EngineConfig {
@@ -90,18 +90,18 @@ impl Default for EngineConfig {
 /// `[family]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct FamilyConfig {
+pub(crate) struct FamilyConfig {
     /// A family's name, or `auto` to tell it from the model.
-    pub name: String,
+    pub(crate) name: String,
     /// `default`: a Jinja file in place of the model's own template.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub chat_template: Option<PathBuf>,
+    pub(crate) chat_template: Option<PathBuf>,
     /// `default`: how reasoning is parsed, by SGLang's name.
-    pub reasoning_parser: String,
+    pub(crate) reasoning_parser: String,
     /// `default`: how tool calls are parsed, by SGLang's name.
-    pub tool_call_parser: String,
+    pub(crate) tool_call_parser: String,
     /// Template arguments under each request's own.
-    pub template_arguments: Map<String, Value>,
+    pub(crate) template_arguments: Map<String, Value>,
 }
 
 impl Default for FamilyConfig {
@@ -119,15 +119,15 @@ impl Default for FamilyConfig {
 /// `[sessions]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SessionsConfig {
+pub(crate) struct SessionsConfig {
     /// `tree` or `linear`.
-    pub lineage: String,
+    pub(crate) lineage: String,
     /// `loose_replay` or `strict`.
-    pub matcher: String,
+    pub(crate) matcher: String,
     /// Turns at the engine at once.
-    pub turns: usize,
+    pub(crate) turns: usize,
     /// Seconds that a turn may be held without progress.
-    pub hold_seconds: u64,
+    pub(crate) hold_seconds: u64,
 }
 
 impl Default for SessionsConfig {
@@ -139,15 +139,15 @@ impl Default for SessionsConfig {
 /// `[sampling]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct SamplingConfig {
+pub(crate) struct SamplingConfig {
     /// 0 is greedy.
-    pub temperature: f32,
+    pub(crate) temperature: f32,
     /// In (0, 1]; 1 is off.
-    pub top_p: f32,
+    pub(crate) top_p: f32,
     /// 0 is off.
-    pub top_k: u32,
+    pub(crate) top_k: u32,
     /// Tokens a turn; 0 is all that the context leaves.
-    pub max_tokens: u32,
+    pub(crate) max_tokens: u32,
 }
 
 impl Default for SamplingConfig {
@@ -159,18 +159,18 @@ impl Default for SamplingConfig {
 /// `[server]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct ServerConfig {
+pub(crate) struct ServerConfig {
     /// Address and port; port 0 takes a free one.
-    pub listen: String,
+    pub(crate) listen: String,
     /// The file of the control key.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub control_key_file: Option<PathBuf>,
+    pub(crate) control_key_file: Option<PathBuf>,
     /// MiB of a request's body.
-    pub body_mib: usize,
+    pub(crate) body_mib: usize,
     /// KiB of a request's head.
-    pub head_kib: usize,
+    pub(crate) head_kib: usize,
     /// Connections at once.
-    pub connections: usize,
+    pub(crate) connections: usize,
 }
 
 impl Default for ServerConfig {
@@ -188,17 +188,17 @@ impl Default for ServerConfig {
 /// `[log]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct LogConfig {
+pub(crate) struct LogConfig {
     /// What is logged, as `RUST_LOG` has it.
-    pub filter: String,
+    pub(crate) filter: String,
     /// Log lines as JSON.
-    pub json: bool,
+    pub(crate) json: bool,
     /// Where spans go: an OTLP/HTTP endpoint such as `http://localhost:4318`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub otlp: Option<String>,
+    pub(crate) otlp: Option<String>,
     /// Every event as a line of JSON, appended to this file.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub events: Option<PathBuf>,
+    pub(crate) events: Option<PathBuf>,
 }
 
 impl Default for LogConfig {
@@ -210,21 +210,21 @@ impl Default for LogConfig {
 /// `[dataset]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct DatasetConfig {
+pub(crate) struct DatasetConfig {
     /// A `.jsonl` or `.parquet` file.
-    pub path: PathBuf,
+    pub(crate) path: PathBuf,
     /// The column of the prompt.
     #[serde(default = "input_key")]
-    pub input_key: String,
+    pub(crate) input_key: String,
     /// The column of the agent's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub metadata_key: Option<String>,
+    pub(crate) metadata_key: Option<String>,
     /// For each kind of media its column: `{ image = "images" }`.
     #[serde(default)]
-    pub multimodal_keys: BTreeMap<String, String>,
+    pub(crate) multimodal_keys: BTreeMap<String, String>,
     /// Take only so many rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limit: Option<usize>,
+    pub(crate) limit: Option<usize>,
 }
 
 fn input_key() -> String {
@@ -234,27 +234,27 @@ fn input_key() -> String {
 /// `[agent]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct AgentConfig {
+pub(crate) struct AgentConfig {
     /// The command, run by `bash -lc`.
-    pub command: String,
+    pub(crate) command: String,
     /// A command that is run once before any agent, to build or install it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setup: Option<String>,
+    pub(crate) setup: Option<String>,
     /// Where both run.
     #[serde(default = "here")]
-    pub cwd: PathBuf,
+    pub(crate) cwd: PathBuf,
     /// Variables.
     #[serde(default)]
-    pub env: BTreeMap<String, String>,
+    pub(crate) env: BTreeMap<String, String>,
     /// Seconds that an agent may live.
     #[serde(default = "agent_seconds")]
-    pub timeout_seconds: u64,
+    pub(crate) timeout_seconds: u64,
     /// Seconds between being told to end and being killed.
     #[serde(default = "grace_seconds")]
-    pub grace_seconds: u64,
+    pub(crate) grace_seconds: u64,
     /// Agents at once.
     #[serde(default = "agents_at_once")]
-    pub concurrency: usize,
+    pub(crate) concurrency: usize,
 }
 
 fn here() -> PathBuf {
@@ -276,23 +276,23 @@ fn agents_at_once() -> usize {
 /// `[rollout]`.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
-pub struct RolloutConfig {
+pub(crate) struct RolloutConfig {
     /// Sessions a group.
-    pub group_size: usize,
+    pub(crate) group_size: usize,
     /// Keep a group in which at least so many sessions succeeded; 0 is all of them.
-    pub keep_at_least: usize,
+    pub(crate) keep_at_least: usize,
     /// How often a failed session is run again.
-    pub retries: u32,
+    pub(crate) retries: u32,
     /// `train` or `eval`.
-    pub mode: String,
+    pub(crate) mode: String,
     /// Which leaves become rows: `drop_retries` or `all`.
-    pub pick: String,
+    pub(crate) pick: String,
     /// No row is longer; 0 is no limit.
-    pub max_seq_len: usize,
+    pub(crate) max_seq_len: usize,
     /// Where rows go.
-    pub output: PathBuf,
+    pub(crate) output: PathBuf,
     /// `parquet`, `safetensors` or `jsonl`.
-    pub format: String,
+    pub(crate) format: String,
 }
 
 impl Default for RolloutConfig {

@@ -6,7 +6,7 @@ use anyhow::Context;
 
 /// The cache folder; models are in `assets/NAME` below it.
 #[derive(Clone, Debug)]
-pub struct Cache(PathBuf);
+pub(crate) struct Cache(PathBuf);
 
 impl Cache {
     /// The given folder, else `$VERBATIM_CACHE`, else `$XDG_CACHE_HOME/verbatim`, else
@@ -14,8 +14,9 @@ impl Cache {
     ///
     /// # Errors
     /// If none of them is known.
-    pub fn at(given: Option<&Path>) -> anyhow::Result<Self> {
-        let variable = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+    pub(crate) fn at(given: Option<&Path>) -> anyhow::Result<Self> {
+        let variable =
+            |name: &str| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
         given
             .map(Path::to_owned)
             .or_else(|| variable("VERBATIM_CACHE"))
@@ -26,7 +27,7 @@ impl Cache {
     }
 
     /// The folder of one model.
-    pub fn model(&self, name: &str) -> PathBuf {
+    pub(crate) fn model(&self, name: &str) -> PathBuf {
         self.0.join("assets").join(name.replace('/', "--"))
     }
 }

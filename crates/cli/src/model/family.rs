@@ -52,7 +52,8 @@ pub(super) fn family(
     } else if config.chat_template.is_some() {
         anyhow::bail!("family.chat_template is for family default; family {name} renders natively");
     }
-    load_with(name, tokenizer, &options).with_context(|| format!("cannot set up family {name} for {}", hints.model))
+    load_with(name, tokenizer, &options)
+        .with_context(|| format!("cannot set up family {name} for {}", hints.model))
 }
 
 /// A catalogue entry knows its family; of other models the template is asked for what is only found
@@ -67,7 +68,11 @@ fn tell(hints: &Hints<'_>) -> &'static str {
         "smollm2"
     } else if has("You are Qwen, created by Alibaba Cloud") {
         "qwen25"
-    } else if has("<tool_response>") && has("enable_thinking") && has("reasoning_content") && has("<tool_call>\\n{") {
+    } else if has("<tool_response>")
+        && has("enable_thinking")
+        && has("reasoning_content")
+        && has("<tool_call>\\n{")
+    {
         "qwen3"
     } else {
         "default"

@@ -16,13 +16,13 @@ use super::{Cache, pull};
 use crate::config::{Config, EngineConfig, EngineKind};
 
 /// An engine with what belongs to its model.
-pub struct Loaded {
+pub(crate) struct Loaded {
     /// The engine, probed.
-    pub engine: Arc<dyn Engine>,
+    pub(crate) engine: Arc<dyn Engine>,
     /// The family.
-    pub family: Arc<dyn Family>,
+    pub(crate) family: Arc<dyn Family>,
     /// The model's name.
-    pub model: String,
+    pub(crate) model: String,
 }
 
 /// What a model's files hold beside its weights.
@@ -37,7 +37,7 @@ struct Files {
 ///
 /// # Errors
 /// If the model cannot be found, fetched or loaded, or the engine loses what rows need.
-pub async fn load(config: &Config) -> anyhow::Result<Loaded> {
+pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
     let path = find(&config.engine)?;
     let (engine, files) = match config.engine.kind {
         EngineKind::Embedded => embedded(&path, &config.engine)?,
@@ -65,7 +65,7 @@ pub async fn load(config: &Config) -> anyhow::Result<Loaded> {
 ///
 /// # Errors
 /// If the model cannot be found or fetched.
-pub fn tokenizer(config: &Config) -> anyhow::Result<HfTokenizer> {
+pub(crate) fn tokenizer(config: &Config) -> anyhow::Result<HfTokenizer> {
     let files = files(&find(&config.engine)?)?;
     Ok(HfTokenizer::from_json(&files.tokenizer_json)?)
 }
@@ -91,7 +91,8 @@ async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
 
 fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
     let mut ids = Vec::new();
-    let words = "the agent reads a task then calls one tool and says what it saw in plain words before it ends ";
+    let words =
+        "the agent reads a task then calls one tool and says what it saw in plain words before it ends ";
     family.tokenizer().encode(words, &mut ids);
     let stop = family.stop_ids().first().copied().unwrap_or_default();
     let options = SimOptions {

@@ -6,7 +6,7 @@ mod family;
 mod load;
 mod pull;
 
-pub use cache::Cache;
-pub use catalogue::CATALOGUE;
-pub use load::{Loaded, load, tokenizer};
-pub use pull::{Source, pull};
+pub(crate) use cache::Cache;
+pub(crate) use catalogue::CATALOGUE;
+pub(crate) use load::{Loaded, load, tokenizer};
+pub(crate) use pull::{Source, pull};

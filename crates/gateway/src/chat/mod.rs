@@ -34,8 +34,9 @@ pub(crate) async fn by_key(
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let token = bearer(&headers)
-        .ok_or_else(|| ApiError::unauthorized("send the session's token as `Authorization: Bearer SESSION`"))?;
+    let token = bearer(&headers).ok_or_else(|| {
+        ApiError::unauthorized("send the session's token as `Authorization: Bearer SESSION`")
+    })?;
     let session = app.sessions.get(token)?;
     complete(&app, &session, body?).await
 }

@@ -27,7 +27,9 @@ pub(super) fn respond(app: &App, reply: Reply, shape: Shape) -> Response {
     let rest = futures::stream::unfold(Some((writer, events)), |state| async {
         let (mut writer, mut events) = state?;
         match events.recv().await {
-            Some(TurnEvent::Delta { parts, tokens }) => Some((writer.delta(parts, tokens), Some((writer, events)))),
+            Some(TurnEvent::Delta { parts, tokens }) => {
+                Some((writer.delta(parts, tokens), Some((writer, events))))
+            }
             Some(TurnEvent::Committed(committed)) => Some((writer.end(&committed), None)),
             Some(TurnEvent::Failed(error)) => Some((vec![ApiError::from(error).body()], None)),
             None => Some((vec![ApiError::from(TurnError::Closed).body()], None)),

@@ -16,7 +16,8 @@ pub(super) async fn respond(app: &App, mut reply: Reply, shape: Shape) -> Result
             TurnEvent::Failed(failed) => return Err(failed.into()),
             TurnEvent::Committed(committed) => {
                 let generated = &committed.turn.generated;
-                let usage = Usage::new(committed.prompt_tokens, generated.sampled.len(), generated.cached_tokens);
+                let usage =
+                    Usage::new(committed.prompt_tokens, generated.sampled.len(), generated.cached_tokens);
                 let tokenizer = app.sessions.family().tokenizer();
                 let entries = shape.logprobs.then(|| logprobs::entries(tokenizer.as_ref(), &tokens));
                 return Ok(error::json(Completion::new(

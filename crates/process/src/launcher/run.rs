@@ -7,7 +7,7 @@ use std::process::{Command, ExitCode, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, waitpid};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, wait};
 
 use super::{Told, Word, descendants};
 use crate::{Exit, Spec};
@@ -86,7 +86,7 @@ fn listen(owner: Lines<BufReader<Stdin>>, happenings: Sender<Happening>) {
 fn reap(happenings: Sender<Happening>) {
     std::thread::spawn(move || {
         loop {
-            match waitpid(None, WaitOptions::empty()) {
+            match wait(WaitOptions::empty()) {
                 Ok(Some((pid, status))) => {
                     if happenings.send(Happening::Reaped(pid, status)).is_err() {
                         return;

@@ -98,12 +98,15 @@ pub async fn rows(engine: &dyn Engine, rows: &[Row], bound: Bound) -> Result<Row
     let mut sums: BTreeMap<&'static str, (Gap, f64)> = BTreeMap::new();
     let mut missing = 0;
     for (at, row) in rows.iter().enumerate() {
-        let scored =
-            scorer.score(row.tokens.clone()).await.map_err(|source| VerifyError::Engine { row: at, source })?;
+        let scored = scorer
+            .score(row.tokens.clone())
+            .await
+            .map_err(|source| VerifyError::Engine { row: at, source })?;
         let (gap, sum) = sums.entry(kind(row.logprob_kind)).or_default();
         for turn in &row.turns {
             for token in turn.start..turn.end {
-                let (Some(recorded), Some(scored)) = (row.logprobs[token], scored.get(token).copied().flatten())
+                let (Some(recorded), Some(scored)) =
+                    (row.logprobs[token], scored.get(token).copied().flatten())
                 else {
                     missing += 1;
                     continue;

@@ -71,9 +71,14 @@ mod tests {
 
     #[test]
     fn arithmetic_is_arithmetic() {
-        for (expression, value) in
-            [("3 + 4", 7.0), ("2 + 3 * 4", 14.0), ("(2 + 3) * 4", 20.0), ("-2 * -3", 6.0), ("7/2", 3.5), ("2 x 5", 10.0)]
-        {
+        for (expression, value) in [
+            ("3 + 4", 7.0),
+            ("2 + 3 * 4", 14.0),
+            ("(2 + 3) * 4", 20.0),
+            ("-2 * -3", 6.0),
+            ("7/2", 3.5),
+            ("2 x 5", 10.0),
+        ] {
             assert_eq!(evaluate(expression), Ok(value), "{expression}");
         }
         for wrong in ["", "3 +", "(1", "1 / 0", "three", "2 apples"] {

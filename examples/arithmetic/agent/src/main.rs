@@ -42,7 +42,8 @@ async fn main() -> anyhow::Result<()> {
     let mut calculations = 0;
     for _ in 0..args.turns {
         let body = json!({"model": "policy", "messages": messages, "max_completion_tokens": 48});
-        let reply = client.post(format!("{base}/chat/completions")).bearer_auth(&key).json(&body).send().await?;
+        let reply =
+            client.post(format!("{base}/chat/completions")).bearer_auth(&key).json(&body).send().await?;
         let status = reply.status();
         let reply: Value = reply.json().await?;
         anyhow::ensure!(status.is_success(), "{status}: {reply}");
@@ -50,6 +51,10 @@ async fn main() -> anyhow::Result<()> {
         let said = message["content"].as_str().unwrap_or_default().to_owned();
         println!("assistant: {said}");
         messages.push(json!({"role": "assistant", "content": said}));
+        if reply["choices"][0]["finish_reason"] == "length" {
+            // A sentence that was cut is no step, and a server may refuse to go on after it.
+            break;
+        }
         let observation = match read(&said) {
             Step::Answer(value) => {
                 answer = Some(value);
