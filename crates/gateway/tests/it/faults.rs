@@ -1,0 +1,121 @@
+//! An engine that fails: the agent gets an error or one slow reply, and nothing wrong is committed.
+
+use std::time::Duration;
+
+use reqwest::StatusCode;
+use serde_json::{Value, json};
+use verbatim_engine_sim::Fault;
+use verbatim_session::Settings;
+use verbatim_tokens::TokenId;
+
+use crate::support::{Server, Setting, events, faulty, text, user};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_fails_or_does_not_add_up_is_502_and_commits_nothing() {
+    for (fault, kind) in
+        [(Fault::DiesAfter(2), "broken"), (Fault::CutAfter(2), "cut"), (Fault::ShortLogprobs, "lengths")]
+    {
+        let server = Server::saying([faulty("one two three", fault), text("fine")]).await;
+        let session = server.open(json!({})).await;
+        let (status, reply) = server.turn(&session, &json!({"messages": [user("hi")]})).await;
+        assert_eq!((status, &reply["error"]["code"]), (StatusCode::BAD_GATEWAY, &json!("engine_error")), "{fault:?}");
+        assert_eq!(server.committed(&session), 0);
+        assert_eq!(server.lost("engine_failed"), 1, "{kind}");
+        let said = server.says(&session, &[user("hi")]).await;
+        assert_eq!(said["content"], "fine", "the session goes on");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_error_inside_a_started_stream_is_its_last_event() {
+    let server = Server::saying([faulty("one two three four five", Fault::DiesAfter(7))]).await;
+    let session = server.open(json!({})).await;
+    let reply = server.chat(&session, &json!({"messages": [user("hi")], "stream": true})).send().await.unwrap();
+    assert_eq!(reply.status(), StatusCode::OK);
+    let events = events(&reply.text().await.unwrap());
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    assert_eq!(last["error"]["code"], "engine_error");
+    assert!(events.len() > 2 && server.committed(&session) == 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_attempt_that_the_engine_aborts_is_resumed_and_the_agent_sees_one_reply() {
+    // The second attempt goes on where the first was cut: its prompt ends with what was sampled.
+    let whole = text("one two three four").ids;
+    let rest = verbatim_engine_sim::Line { ids: whole[2..].to_vec(), fault: None };
+    let server = Server::saying([faulty("one two three four", Fault::AbortsAfter(2)), rest]).await;
+    let session = server.open(json!({})).await;
+    let said = server.says(&session, &[user("hi")]).await;
+    assert_eq!(said["content"], "one two three four");
+    let attempts = server.attempts();
+    let resumed: Vec<TokenId> = [&attempts[0].prompt[..], &whole[..2]].concat();
+    assert_eq!(attempts[1].prompt, resumed);
+    assert_eq!(server.committed(&session), 1);
+    assert_eq!(server.lost("attempt_aborted"), 1);
+    let session = server.sessions.get(&session).unwrap();
+    session.with_forest(|forest| {
+        let head = forest.node(forest.head().unwrap()).unwrap();
+        assert_eq!(head.ids(), whole, "attempts sum to the turn");
+    });
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_closed_gate_holds_a_turn_and_an_open_one_finishes_it() {
+    let server = Server::with(Setting::slow(Duration::from_millis(5)), [text("one two three four five")]).await;
+    let session = server.open(json!({})).await;
+    let body = json!({"messages": [user("hi")], "max_tokens": 40});
+    let reply = tokio::spawn(server.chat(&session, &body).send());
+    server.until("the turn runs", |server| server.engine.running() == 1).await;
+    let control = |verb: &str| server.client.post(format!("{}/control/{verb}", server.url)).send();
+    control("pause").await.unwrap();
+    server.until("the attempt is gone", |server| server.engine.running() == 0).await;
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!((server.committed(&session), server.engine.running()), (0, 0), "held, not failed");
+    control("resume").await.unwrap();
+    assert_eq!(reply.await.unwrap().unwrap().status(), StatusCode::OK);
+    assert_eq!(server.committed(&session), 1);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_turn_held_beyond_its_deadline_is_503() {
+    let usual = Setting::default();
+    let settings = Settings { hold: Duration::from_millis(100), ..usual.settings };
+    let server = Server::with(Setting { settings, ..usual }, [text("x")]).await;
+    server.sessions.dispatcher().close_gate();
+    let session = server.open(json!({})).await;
+    let reply = server.chat(&session, &json!({"messages": [user("hi")]})).send().await.unwrap();
+    assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.headers()["x-should-retry"], "true");
+    assert_eq!((server.committed(&session), server.lost("hold_expired")), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_client_that_leaves_takes_its_attempt_with_it() {
+    let server = Server::with(Setting::slow(Duration::from_millis(10)), [text(&"word ".repeat(200))]).await;
+    let session = server.open(json!({})).await;
+    for stream in [true, false] {
+        let body = json!({"messages": [user("hi")], "stream": stream});
+        let reply = tokio::spawn(server.chat(&session, &body).send());
+        server.until("the turn runs", |server| server.engine.running() == 1).await;
+        // Dropping a streamed reply, or the wait for a whole one, closes the connection.
+        match stream {
+            true => drop(reply.await.unwrap().unwrap()),
+            false => reply.abort(),
+        }
+        server.until("the engine let go", |server| server.engine.running() == 0).await;
+    }
+    server.until("both are told", |server| server.lost("client_gone") == 2).await;
+    assert_eq!(server.committed(&session), 0);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn tokens_without_a_logprob_are_committed_and_never_trained() {
+    let server = Server::saying([faulty("one two", Fault::NoLogprobs)]).await;
+    let session = server.open(json!({})).await;
+    server.says(&session, &[user("hi")]).await;
+    let url = format!("{}/sessions/{session}/samples", server.url);
+    let reply = server.client.post(url).json(&json!({"format": "jsonl"})).send().await.unwrap();
+    let row: Value = serde_json::from_str(reply.text().await.unwrap().trim()).unwrap();
+    assert!(row["loss_mask"].as_array().unwrap().iter().all(|mask| mask == 0), "{row}");
+    assert!(row["logprobs"].as_array().unwrap().iter().all(Value::is_null));
+}

@@ -1,0 +1,10 @@
+//! The HTTP face, over real sockets, on a simulated engine that speaks a real family's ids.
+
+mod access;
+mod bad_input;
+mod chat;
+mod faults;
+mod lineage;
+mod races;
+mod rows;
+mod support;

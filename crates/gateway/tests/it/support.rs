@@ -1,0 +1,222 @@
+//! A server on a free port, with an engine that says what a test wants and remembers what it read.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
+
+use reqwest::{Client, RequestBuilder, StatusCode};
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use verbatim_chat::{Message, Role, Setup};
+use verbatim_engine::Prompt;
+use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
+use verbatim_events::{Event, Observer, Observers};
+use verbatim_families::{Family, Scene, StartState, load};
+use verbatim_gateway::{App, ControlKey, Limits, Metrics, router, serve};
+use verbatim_session::{Sessions, Settings};
+use verbatim_tokenizer::HfTokenizer;
+use verbatim_tokens::TokenId;
+
+/// The family of all tests, its tokenizer loaded once.
+pub fn family() -> Arc<dyn Family> {
+    static FAMILY: OnceLock<Arc<dyn Family>> = OnceLock::new();
+    let load_once = || {
+        let home = std::env::var_os("VERBATIM_CACHE").map_or_else(
+            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")),
+            PathBuf::from,
+        );
+        let path = home.join("assets/tokenizer-qwen3/tokenizer.json");
+        let json = std::fs::read(&path).unwrap_or_else(|error| {
+            panic!("{}: {error}; run `python3 tools/fetch.py tokenizer-qwen3`", path.display())
+        });
+        let tokenizer = Arc::new(HfTokenizer::from_json(&json).unwrap());
+        load("qwen3", tokenizer, None, &Default::default()).unwrap()
+    };
+    Arc::clone(FAMILY.get_or_init(load_once))
+}
+
+/// The ids that a model would sample to say this, stop token included.
+pub fn says(message: &Message) -> Vec<TokenId> {
+    let setup = Setup::default();
+    family().reply(Scene { setup: &setup, opened: 0 }, StartState::Content, message).unwrap()
+}
+
+/// A plain text as a model would say it.
+pub fn text(content: &str) -> Line {
+    Line { ids: says(&Message::new(Role::Assistant, content)), fault: None }
+}
+
+/// A plain text that goes wrong.
+pub fn faulty(content: &str, fault: Fault) -> Line {
+    Line { fault: Some(fault), ..text(content) }
+}
+
+/// What one attempt read and was to say.
+#[derive(Clone, Debug)]
+pub struct Attempt {
+    pub session: String,
+    pub prompt: Vec<TokenId>,
+    pub said: Vec<TokenId>,
+}
+
+/// A running server.
+pub struct Server {
+    pub url: String,
+    pub client: Client,
+    pub sessions: Sessions,
+    pub engine: SimEngine,
+    attempts: Arc<Mutex<Vec<Attempt>>>,
+    events: Arc<Recorder>,
+    stop: CancellationToken,
+}
+
+/// How a test's server differs from the usual one.
+pub struct Setting {
+    pub settings: Settings,
+    pub options: SimOptions,
+    pub control: Option<ControlKey>,
+    pub limits: Limits,
+}
+
+impl Default for Setting {
+    fn default() -> Self {
+        let settings = Settings { hold: Duration::from_secs(5), ..Settings::default() };
+        let options = SimOptions { vocabulary: family().tokenizer().vocabulary(), ..SimOptions::default() };
+        Self { settings, options, control: None, limits: Limits::default() }
+    }
+}
+
+impl Setting {
+    /// Every token takes so long.
+    pub fn slow(token: Duration) -> Self {
+        let usual = Self::default();
+        let latency = Latency { decode_token: token, ..Latency::NONE };
+        Self { options: SimOptions { latency, ..usual.options }, ..usual }
+    }
+}
+
+#[derive(Default)]
+struct Recorder(Mutex<Vec<Event>>);
+
+impl Observer for Recorder {
+    fn observe(&self, event: &Event) {
+        self.0.lock().unwrap().push(event.clone());
+    }
+}
+
+impl Server {
+    /// A server whose engine says these lines in order, over all sessions, and the last one for ever.
+    pub async fn saying(lines: impl IntoIterator<Item = Line>) -> Self {
+        Self::with(Setting::default(), lines).await
+    }
+
+    pub async fn with(setting: Setting, lines: impl IntoIterator<Item = Line>) -> Self {
+        let attempts = Arc::new(Mutex::new(Vec::new()));
+        let lines = Mutex::new(lines.into_iter().collect::<VecDeque<_>>());
+        let log = Arc::clone(&attempts);
+        let script = move |prompt: &Prompt, _: &mut rand_chacha::ChaCha8Rng| {
+            let mut lines = lines.lock().unwrap();
+            let line = if lines.len() > 1 { lines.pop_front() } else { lines.front().cloned() }.unwrap();
+            log.lock().unwrap().push(Attempt {
+                session: prompt.session.0.to_string(),
+                prompt: prompt.ids.to_vec(),
+                said: line.ids.clone(),
+            });
+            line
+        };
+        let engine = SimEngine::new(setting.options, script);
+        let metrics = Arc::new(Metrics::default());
+        let events = Arc::new(Recorder::default());
+        let observers = Observers::new([metrics.clone() as Arc<dyn Observer>, events.clone()]);
+        let sessions = Sessions::new(family(), Arc::new(engine.clone()), observers, setting.settings);
+        let app = App {
+            sessions: sessions.clone(),
+            metrics,
+            control: setting.control,
+            model: "policy".into(),
+            limits: setting.limits,
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let stop = CancellationToken::new();
+        tokio::spawn(serve(listener, router(app), setting.limits, stop.clone()));
+        Self { url, client: Client::new(), sessions, engine, attempts, events, stop }
+    }
+
+    /// Opens a session with this body; returns its token.
+    pub async fn open(&self, body: Value) -> String {
+        let reply = self.client.post(format!("{}/sessions", self.url)).json(&body).send().await.unwrap();
+        let reply: Value = reply.json().await.unwrap();
+        reply["session_id"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
+    }
+
+    pub fn chat(&self, session: &str, body: &Value) -> RequestBuilder {
+        self.client.post(format!("{}/sessions/{session}/v1/chat/completions", self.url)).json(body)
+    }
+
+    /// Takes one turn; returns status and body.
+    pub async fn turn(&self, session: &str, body: &Value) -> (StatusCode, Value) {
+        let reply = self.chat(session, body).send().await.unwrap();
+        (reply.status(), reply.json().await.unwrap())
+    }
+
+    /// Takes one turn that must go well; returns the assistant's message.
+    pub async fn says(&self, session: &str, messages: &[Value]) -> Value {
+        let (status, reply) = self.turn(session, &json!({"messages": messages})).await;
+        assert_eq!(status, StatusCode::OK, "{reply}");
+        reply["choices"][0]["message"].clone()
+    }
+
+    /// The session's tree.
+    pub async fn tree(&self, session: &str) -> Value {
+        self.client.get(format!("{}/sessions/{session}", self.url)).send().await.unwrap().json().await.unwrap()
+    }
+
+    /// How many turns a session has committed.
+    pub fn committed(&self, session: &str) -> usize {
+        let session = self.sessions.get(session).unwrap();
+        session.with_forest(|forest| forest.nodes().filter(|(_, node)| node.generation().is_some()).count())
+    }
+
+    /// What the engine was asked.
+    pub fn attempts(&self) -> Vec<Attempt> {
+        self.attempts.lock().unwrap().clone()
+    }
+
+    /// How often a cause was told.
+    pub fn lost(&self, name: &str) -> u64 {
+        let events = self.events.0.lock().unwrap();
+        let count = |event: &Event| match event {
+            Event::Lost { cause, count, .. } if cause.name() == name => *count,
+            _ => 0,
+        };
+        events.iter().map(count).sum()
+    }
+
+    /// Waits until something holds.
+    pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        for _ in 0..500 {
+            if holds(self) {
+                return;
+            }
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+        panic!("never: {what}");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+pub fn user(content: &str) -> Value {
+    json!({"role": "user", "content": content})
+}
+
+/// The data of each server-sent event.
+pub fn events(body: &str) -> Vec<String> {
+    body.split("\n\n").filter_map(|frame| frame.strip_prefix("data: ").map(str::to_owned)).collect()
+}
