@@ -85,8 +85,16 @@ impl Forest {
 
     fn dropped_by(&self, parent: Option<NodeId>, sent: usize) -> Result<Option<NodeId>, Refusal> {
         let Some(head) = self.head else { return Ok(None) };
-        let line = std::iter::successors(Some(head), |turn| self.parent_turn(*turn));
-        let discard = line.map(Some).chain([None]).take_while(|turn| *turn != parent).count();
+        // Ids grow along a path: the later of two ends steps back until line and path meet.
+        let (mut line, mut path, mut discard) = (Some(head), parent, 0);
+        while line != path {
+            if line > path {
+                line = line.and_then(|turn| self.parent_turn(turn));
+                discard += 1;
+            } else {
+                path = path.and_then(|turn| self.parent_turn(turn));
+            }
+        }
         match discard {
             0 => Ok(None),
             1 => Ok(Some(head)),

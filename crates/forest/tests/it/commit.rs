@@ -1,0 +1,49 @@
+//! Turns that cannot be applied.
+
+use verbatim_chat::Strict;
+use verbatim_events::{NodeId, Observed};
+use verbatim_forest::{Conflict, Lineage};
+use verbatim_tokens::TokenId;
+
+use crate::world::{Reply, World, generated, observed, talk, turn};
+
+#[test]
+fn a_turn_that_follows_nothing_there_is_refused_and_changes_nothing() {
+    let mut world = World::new(Lineage::Tree, Strict);
+    let nodes = world.turn(&talk(&["u:q"]), &Reply::new("r"));
+    let new = |trim| observed(None, &talk(&["u:x"]), vec![TokenId(5)], trim);
+    let sampled = world.heard[0].sampled.len();
+    let absent = NodeId(99);
+    let cases: [(&str, Option<NodeId>, Observed, NodeId); 6] = [
+        ("a parent that is not there", Some(absent), new(0), absent),
+        ("a parent that was observed", Some(nodes.observation), new(0), nodes.observation),
+        ("more trimmed than sampled", Some(nodes.generation), new(sampled + 1), nodes.generation),
+        ("an observation that is not there", None, Observed::Shared(absent), absent),
+        ("a generation for an observation", None, Observed::Shared(nodes.generation), nodes.generation),
+        (
+            "an observation of another turn",
+            Some(nodes.generation),
+            Observed::Shared(nodes.observation),
+            nodes.observation,
+        ),
+    ];
+    let before = world.fingerprint();
+    for (what, parent, observed, node) in cases {
+        let turn = turn(parent, observed, generated(vec![TokenId(7)], &Reply::new("r")));
+        assert_eq!(world.forest.apply(&turn), Err(Conflict::Gone { node }), "{what}");
+        assert_eq!(world.fingerprint(), before, "{what}");
+    }
+}
+
+#[test]
+fn the_same_events_make_the_same_forest() {
+    let mut world = World::new(Lineage::Tree, Strict);
+    let mut replayed = World::new(Lineage::Tree, Strict);
+    let root = observed(None, &talk(&["u:q"]), vec![TokenId(5)], 0);
+    let first = turn(None, root, generated(vec![TokenId(7)], &Reply::new("r")));
+    let again = turn(None, Observed::Shared(NodeId(0)), generated(vec![TokenId(8)], &Reply::new("s")));
+    for event in [&first, &again] {
+        assert_eq!(world.forest.apply(event), replayed.forest.apply(event));
+    }
+    assert_eq!(world.fingerprint(), replayed.fingerprint());
+}
