@@ -35,6 +35,11 @@ pub trait Family: Send + Sync {
         &[]
     }
 
+    /// Whether what is rendered depends on when the session opened.
+    fn reads_clock(&self) -> bool {
+        false
+    }
+
     /// At most this many sampled tokens of a turn may be replaced by the next turn's opener.
     fn max_trim(&self) -> usize {
         0

@@ -57,16 +57,16 @@ impl Forest {
     }
 
     fn push(&mut self, parent: Option<NodeId>, body: Body) -> NodeId {
-        let (chain, tokens, messages) = match parent.and_then(|id| self.node(id)) {
-            Some(parent) => (parent.chain, parent.tokens, parent.messages),
-            None => (root(&body), 0, 0),
+        let id = NodeId(self.nodes.len() as u32);
+        let (chain, tokens, messages, root) = match parent.and_then(|id| self.node(id)) {
+            Some(parent) => (parent.chain, parent.tokens, parent.messages, parent.root),
+            None => (root(&body), 0, 0, id),
         };
-        let mut node = Node { parent, body, chain, tokens, messages, children: 0 };
+        let mut node = Node { parent, body, chain, tokens, messages, children: 0, root };
         node.tokens = node.tokens - node.trim() + node.ids().len();
         node.messages += node.messages().len();
         node.chain =
             node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
-        let id = NodeId(self.nodes.len() as u32);
         self.by_chain.entry(node.chain).or_default().push(id);
         self.nodes.push(node);
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent.0 as usize)) {

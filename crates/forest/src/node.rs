@@ -21,6 +21,8 @@ pub struct Node {
     pub(crate) messages: usize,
     /// How many nodes follow it.
     pub(crate) children: u32,
+    /// Where its path begins.
+    pub(crate) root: NodeId,
 }
 
 /// The two kinds of nodes.

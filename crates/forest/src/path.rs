@@ -43,7 +43,12 @@ impl Forest {
 
     /// The ids that the engine had before it once `end` was there: one linear pass.
     pub fn gather(&self, end: NodeId) -> Vec<TokenId> {
-        let mut ids = Vec::with_capacity(self.node(end).map_or(0, |node| node.tokens));
+        self.gather_with(end, 0)
+    }
+
+    /// As [`Forest::gather`], with room for `more` ids.
+    pub fn gather_with(&self, end: NodeId, more: usize) -> Vec<TokenId> {
+        let mut ids = Vec::with_capacity(self.node(end).map_or(0, |node| node.tokens) + more);
         self.path(end).iter().for_each(|segment| ids.extend_from_slice(segment.ids()));
         ids
     }
@@ -55,7 +60,7 @@ impl Forest {
 
     /// Tools and template arguments of a node's root.
     pub fn setup(&self, node: NodeId) -> Option<Arc<Setup>> {
-        let root = std::iter::successors(Some(node), |id| self.node(*id)?.parent).last()?;
+        let root = self.node(node)?.root;
         self.node(root)?.observation()?.setup.clone()
     }
 }

@@ -15,8 +15,8 @@ pub(crate) struct Opening {
     pub(crate) start: StartState,
 }
 
-/// Openings by the bytes of the request they came from and the second their session opened (the one
-/// clock a template sees). The sessions of a group begin alike: they render once and store once.
+/// Openings by the bytes of the request they came from and, where the family's template sees it, the
+/// second their session opened. The sessions of a group begin alike: they render once and store once.
 ///
 /// Ids are held weakly: an opening lives as long as a session that begins with it.
 #[derive(Default)]

@@ -20,7 +20,7 @@ pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) observed: Observed,
     /// The whole prompt.
-    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) prompt: Arc<[TokenId]>,
     pub(crate) setup: Arc<Setup>,
     pub(crate) start: StartState,
     pub(crate) params: Params,
@@ -47,7 +47,7 @@ pub(crate) fn prepare(
     let rendered = match (plan.place, setup) {
         (Place::Root, Some(setup)) => {
             let opening = open(shared, session, setup, new)?;
-            shared.openings.put(bytes, session.opened(), &opening);
+            shared.openings.put(bytes, clock(shared, session), &opening);
             opened_at(plan, opening)
         }
         _ => {
@@ -63,7 +63,7 @@ pub(crate) fn prepare(
 struct Placed {
     plan: Plan,
     observed: Observed,
-    prompt: Vec<TokenId>,
+    prompt: Arc<[TokenId]>,
     setup: Arc<Setup>,
     start: StartState,
 }
@@ -71,7 +71,12 @@ struct Placed {
 /// The opening of another session that began with these very bytes, if this session is empty.
 fn open_again(shared: &Shared, session: &Session, bytes: Chain) -> Option<Opening> {
     let empty = session.with_forest(|forest| forest.head().is_none());
-    empty.then(|| shared.openings.get(bytes, session.opened())).flatten()
+    empty.then(|| shared.openings.get(bytes, clock(shared, session))).flatten()
+}
+
+/// The part of the session's clock that its rendering depends on.
+fn clock(shared: &Shared, session: &Session) -> i64 {
+    if shared.family.reads_clock() { session.opened() } else { 0 }
 }
 
 fn open(
@@ -92,7 +97,7 @@ fn opened(session: &Session, opening: Opening) -> Result<Placed, TurnError> {
 
 fn opened_at(plan: Plan, opening: Opening) -> Placed {
     let Opening { setup, messages, ids, start } = opening;
-    let prompt = ids.to_vec();
+    let prompt = Arc::clone(&ids);
     let observed =
         Observed::New { setup: Some(Arc::clone(&setup)), messages: messages.into(), ids, trim: 0, start };
     Placed { plan, observed, prompt, setup, start }
@@ -111,25 +116,26 @@ fn extend(
             let start = forest.node(node).and_then(|node| node.observation()).ok_or_else(gone)?.start;
             let setup = forest.setup(node).ok_or_else(gone)?;
             let observed = Observed::Shared(node);
-            Ok((Placed { plan, observed, prompt: forest.gather(node), setup, start }, false))
+            Ok((Placed { plan, observed, prompt: forest.gather(node).into(), setup, start }, false))
         });
     }
     let parent = plan.parent.ok_or_else(gone)?;
-    let (setup, mut prompt, sampled, message) = session
+    let (setup, sampled, message) = session
         .with_forest(|forest| {
             let generation = forest.node(parent)?.generation()?;
             let ids = generation.sampled.ids().to_vec();
-            Some((forest.setup(parent)?, forest.gather(parent), ids, Arc::clone(&generation.message)))
+            Some((forest.setup(parent)?, ids, Arc::clone(&generation.message)))
         })
         .ok_or_else(gone)?;
     let plain: Vec<_> = new.iter().map(|message| message.as_ref().clone()).collect();
     let scene = Scene { setup: &setup, opened: session.opened() };
     let junction = Junction { sampled: &sampled, message: &message };
     let Extension { trim, ids, start, repair, .. } = shared.family.extend(scene, junction, &plain)?;
+    let mut prompt = session.with_forest(|forest| forest.gather_with(parent, ids.len()));
     prompt.truncate(prompt.len() - trim.min(sampled.len()));
     prompt.extend_from_slice(&ids);
     let observed = Observed::New { setup: None, messages: new.into(), ids: ids.into(), trim, start };
-    Ok((Placed { plan, observed, prompt, setup, start }, repair.is_some()))
+    Ok((Placed { plan, observed, prompt: prompt.into(), setup, start }, repair.is_some()))
 }
 
 fn finish(

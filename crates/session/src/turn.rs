@@ -245,15 +245,16 @@ impl Turn {
         &mut self,
         ticket: &mut Ticket,
         live: &mut Live,
-        prompt: &[TokenId],
+        prompt: &Arc<[TokenId]>,
         params: &Params,
     ) -> Result<Attempt, Failure> {
         let engine = Arc::clone(&self.shared.engine);
         let began = Instant::now();
         let sampled_before = live.sampled();
-        let mut ids = Vec::with_capacity(prompt.len() + sampled_before);
-        ids.extend_from_slice(prompt);
-        ids.extend_from_slice(live.ids());
+        let ids: Arc<[TokenId]> = match live.ids() {
+            [] => Arc::clone(prompt),
+            sampled => [prompt, sampled].concat().into(),
+        };
         let params = Params {
             max_tokens: live.remaining(),
             // Going on with the first attempt's random numbers would repeat its draws.
@@ -261,7 +262,7 @@ impl Turn {
             ..params.clone()
         };
         let id = AttemptId::fresh();
-        let prompt = Prompt { ids: ids.into(), session: SessionKey(self.session.id().as_str().into()) };
+        let prompt = Prompt { ids, session: SessionKey(self.session.id().as_str().into()) };
         let mut pieces = engine.generate(id, prompt, &params);
         self.attempts += 1;
         let mut aborting = false;

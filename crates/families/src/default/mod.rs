@@ -48,6 +48,8 @@ pub(crate) struct Templated {
     before_end: String,
     stop: Vec<TokenId>,
     thinks: bool,
+    /// Whether the template asks for the time.
+    reads_clock: bool,
     grammar: Arc<Grammar>,
     warnings: Vec<String>,
 }
@@ -71,6 +73,7 @@ impl Templated {
             end: None,
             before_end: String::new(),
             stop: registry::stop_tokens(&*tokenizer, options)?,
+            reads_clock: template.contains("strftime_now"),
             thinks: reasoning != crate::parser::ReasoningParser::None,
             grammar: Arc::new(Grammar::new(&*tokenizer, &[], reasoning, calls)),
             warnings: Vec::new(),
@@ -120,6 +123,10 @@ impl Family for Templated {
 
     fn warnings(&self) -> &[String] {
         &self.warnings
+    }
+
+    fn reads_clock(&self) -> bool {
+        self.reads_clock
     }
 
     fn max_trim(&self) -> usize {

@@ -68,7 +68,11 @@ async fn a_body_that_is_no_json_is_refused() {
 #[tokio::test(flavor = "multi_thread")]
 async fn an_unknown_session_is_404_and_is_not_to_be_retried() {
     let server = Server::saying([text("x")]).await;
-    let reply = server.chat("0123456789abcdef0123456789abcdef", &json!({"messages": [user("hi")]})).send().await.unwrap();
+    let reply = server
+        .chat("0123456789abcdef0123456789abcdef", &json!({"messages": [user("hi")]}))
+        .send()
+        .await
+        .unwrap();
     assert_eq!(reply.status(), StatusCode::NOT_FOUND);
     assert_eq!(reply.headers()["x-should-retry"], "false");
     let reply: Value = reply.json().await.unwrap();
@@ -82,7 +86,10 @@ async fn an_over_long_prompt_is_refused_before_the_engine_is_asked() {
     let server = Server::with(setting, [text("x")]).await;
     let session = server.open(json!({})).await;
     let (status, reply) = server.turn(&session, &json!({"messages": [user(&"long ".repeat(40))]})).await;
-    assert_eq!((status, &reply["error"]["code"]), (StatusCode::BAD_REQUEST, &json!("context_length_exceeded")));
+    assert_eq!(
+        (status, &reply["error"]["code"]),
+        (StatusCode::BAD_REQUEST, &json!("context_length_exceeded"))
+    );
     assert!(server.attempts().is_empty());
     assert_eq!(server.turn(&session, &json!({"messages": [user("short")]})).await.0, StatusCode::OK);
 }

@@ -43,7 +43,11 @@ async fn the_session_token_works_in_the_path_and_as_the_api_key() {
     let reply = server.client.post(&url).bearer_auth(&session).json(&body).send().await.unwrap();
     assert_eq!(reply.status(), StatusCode::OK);
     assert_eq!(server.committed(&session), 2);
-    assert_eq!(server.tree(&session).await["leaves"].as_array().unwrap().len(), 1, "one lineage over both routes");
+    assert_eq!(
+        server.tree(&session).await["leaves"].as_array().unwrap().len(),
+        1,
+        "one lineage over both routes"
+    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -58,7 +62,8 @@ async fn a_streamed_reply_is_the_whole_reply_in_pieces() {
     let mut chunks = events(&stream);
     assert_eq!(chunks.pop().as_deref(), Some("[DONE]"));
     let chunks: Vec<Value> = chunks.iter().map(|chunk| serde_json::from_str(chunk).unwrap()).collect();
-    let delta = |chunk: &Value, key: &str| chunk["choices"][0]["delta"][key].as_str().unwrap_or_default().to_owned();
+    let delta =
+        |chunk: &Value, key: &str| chunk["choices"][0]["delta"][key].as_str().unwrap_or_default().to_owned();
     let content: String = chunks.iter().map(|chunk| delta(chunk, "content")).collect();
     assert_eq!(content, said);
     assert_eq!(reply["choices"][0]["message"]["content"], said);
@@ -100,7 +105,8 @@ async fn a_tool_call_comes_back_re_spelt_and_the_lineage_goes_on() {
     let call = Line { ids: says(&weather("{\"city\": \"Oslo\", \"days\": 2}")), fault: None };
     let server = Server::saying([call, text("Rain.")]).await;
     let session = server.open(json!({})).await;
-    let tools = json!([{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]);
+    let tools =
+        json!([{"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}]);
     let (_, reply) = server.turn(&session, &json!({"messages": [user("Oslo?")], "tools": tools})).await;
     let choice = &reply["choices"][0];
     assert_eq!(choice["finish_reason"], "tool_calls");

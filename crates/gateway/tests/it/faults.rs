@@ -18,7 +18,11 @@ async fn a_reply_that_fails_or_does_not_add_up_is_502_and_commits_nothing() {
         let server = Server::saying([faulty("one two three", fault), text("fine")]).await;
         let session = server.open(json!({})).await;
         let (status, reply) = server.turn(&session, &json!({"messages": [user("hi")]})).await;
-        assert_eq!((status, &reply["error"]["code"]), (StatusCode::BAD_GATEWAY, &json!("engine_error")), "{fault:?}");
+        assert_eq!(
+            (status, &reply["error"]["code"]),
+            (StatusCode::BAD_GATEWAY, &json!("engine_error")),
+            "{fault:?}"
+        );
         assert_eq!(server.committed(&session), 0);
         assert_eq!(server.lost("engine_failed"), 1, "{kind}");
         let said = server.says(&session, &[user("hi")]).await;
@@ -30,7 +34,8 @@ async fn a_reply_that_fails_or_does_not_add_up_is_502_and_commits_nothing() {
 async fn an_error_inside_a_started_stream_is_its_last_event() {
     let server = Server::saying([faulty("one two three four five", Fault::DiesAfter(7))]).await;
     let session = server.open(json!({})).await;
-    let reply = server.chat(&session, &json!({"messages": [user("hi")], "stream": true})).send().await.unwrap();
+    let reply =
+        server.chat(&session, &json!({"messages": [user("hi")], "stream": true})).send().await.unwrap();
     assert_eq!(reply.status(), StatusCode::OK);
     let events = events(&reply.text().await.unwrap());
     let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
@@ -61,7 +66,8 @@ async fn an_attempt_that_the_engine_aborts_is_resumed_and_the_agent_sees_one_rep
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_gate_holds_a_turn_and_an_open_one_finishes_it() {
-    let server = Server::with(Setting::slow(Duration::from_millis(5)), [text("one two three four five")]).await;
+    let server =
+        Server::with(Setting::slow(Duration::from_millis(5)), [text("one two three four five")]).await;
     let session = server.open(json!({})).await;
     let body = json!({"messages": [user("hi")], "max_tokens": 40});
     let reply = tokio::spawn(server.chat(&session, &body).send());

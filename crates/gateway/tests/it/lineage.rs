@@ -59,7 +59,8 @@ async fn a_turn_cut_by_its_limit_is_not_extended_in_a_tree_and_is_in_a_line() {
         let session = server.open(json!({"lineage": lineage})).await;
         let (_, reply) = server.turn(&session, &json!({"messages": [user("hi")], "max_tokens": 2})).await;
         let cut = reply["choices"][0]["message"].clone();
-        let (status, reply) = server.turn(&session, &json!({"messages": [user("hi"), cut, user("go on")]})).await;
+        let (status, reply) =
+            server.turn(&session, &json!({"messages": [user("hi"), cut, user("go on")]})).await;
         assert_eq!(status, expected, "{lineage}: {reply}");
         let repaired = u64::from(expected == StatusCode::OK);
         assert_eq!(server.lost("junction_repaired"), repaired, "the missing end is told");
@@ -76,4 +77,33 @@ async fn tools_that_change_begin_another_root() {
     assert_eq!(server.turn(&session, &body).await.0, StatusCode::OK);
     assert_eq!(server.lost("rerooted"), 1);
     assert_eq!(server.tree(&session).await["leaves"].as_array().unwrap().len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn sessions_that_begin_alike_store_their_beginning_once() {
+    let server = Server::saying(["a", "b"].map(text)).await;
+    let tokens = [server.open(json!({"group": "g"})).await, server.open(json!({"group": "g"})).await];
+    for token in &tokens {
+        server.says(token, &[json!({"role": "system", "content": "long ".repeat(100)}), user("hi")]).await;
+    }
+    let opening = |token: &str| {
+        server.sessions.get(token).unwrap().with_forest(|forest| {
+            let (_, first) = forest.nodes().next().unwrap();
+            first.observation().unwrap().ids.clone()
+        })
+    };
+    let [first, second] = tokens.each_ref().map(|token| opening(token));
+    assert!(std::sync::Arc::ptr_eq(&first, &second));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_known_of_a_request_is_not_parsed_again() {
+    let server = Server::saying(["a", "b"].map(text)).await;
+    let session = server.open(json!({})).await;
+    // A key that is reported each time its message is parsed.
+    let first = json!({"role": "user", "content": "hi", "marker": 1});
+    let said = server.says(&session, &[first.clone()]).await;
+    assert_eq!(server.lost("field_ignored"), 1);
+    server.says(&session, &[first, said, user("on")]).await;
+    assert_eq!(server.lost("field_ignored"), 1);
 }

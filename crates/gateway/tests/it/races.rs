@@ -28,9 +28,13 @@ async fn equal_requests_at_once_on_a_line_are_one_turn_and_a_conflict() {
     let body = json!({"messages": [user("hi")]});
     let replies = futures::future::join_all((0..3).map(|_| server.turn(&session, &body))).await;
     let won = replies.iter().filter(|(status, _)| *status == StatusCode::OK).count();
-    let lost: Vec<&(StatusCode, Value)> = replies.iter().filter(|(status, _)| *status != StatusCode::OK).collect();
+    let lost: Vec<&(StatusCode, Value)> =
+        replies.iter().filter(|(status, _)| *status != StatusCode::OK).collect();
     assert_eq!((won, server.committed(&session)), (1, 1));
-    assert!(lost.iter().all(|(status, reply)| *status == StatusCode::CONFLICT && reply["error"]["code"] == "raced"));
+    assert!(
+        lost.iter()
+            .all(|(status, reply)| *status == StatusCode::CONFLICT && reply["error"]["code"] == "raced")
+    );
     assert_eq!(server.lost("raced"), 2);
 }
 

@@ -50,7 +50,8 @@ async fn metrics_fold_the_same_causes_and_count_what_exists() {
     let body = json!({"messages": [user("hi")], "user": "me"});
     server.turn(&session, &body).await;
     server.turn(&session, &body).await;
-    let metrics = server.client.get(format!("{}/metrics", server.url)).send().await.unwrap().text().await.unwrap();
+    let metrics =
+        server.client.get(format!("{}/metrics", server.url)).send().await.unwrap().text().await.unwrap();
     for line in [
         "verbatim_turns_total{finish=\"stop\"} 2",
         "verbatim_lost_total{cause=\"field_ignored\",detail=\"user\"} 2",

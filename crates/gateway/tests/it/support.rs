@@ -19,7 +19,7 @@ use verbatim_tokenizer::HfTokenizer;
 use verbatim_tokens::TokenId;
 
 /// The family of all tests, its tokenizer loaded once.
-pub fn family() -> Arc<dyn Family> {
+pub(crate) fn family() -> Arc<dyn Family> {
     static FAMILY: OnceLock<Arc<dyn Family>> = OnceLock::new();
     let load_once = || {
         let home = std::env::var_os("VERBATIM_CACHE").map_or_else(
@@ -37,46 +37,45 @@ pub fn family() -> Arc<dyn Family> {
 }
 
 /// The ids that a model would sample to say this, stop token included.
-pub fn says(message: &Message) -> Vec<TokenId> {
+pub(crate) fn says(message: &Message) -> Vec<TokenId> {
     let setup = Setup::default();
     family().reply(Scene { setup: &setup, opened: 0 }, StartState::Content, message).unwrap()
 }
 
 /// A plain text as a model would say it.
-pub fn text(content: &str) -> Line {
+pub(crate) fn text(content: &str) -> Line {
     Line { ids: says(&Message::new(Role::Assistant, content)), fault: None }
 }
 
 /// A plain text that goes wrong.
-pub fn faulty(content: &str, fault: Fault) -> Line {
+pub(crate) fn faulty(content: &str, fault: Fault) -> Line {
     Line { fault: Some(fault), ..text(content) }
 }
 
 /// What one attempt read and was to say.
 #[derive(Clone, Debug)]
-pub struct Attempt {
-    pub session: String,
-    pub prompt: Vec<TokenId>,
-    pub said: Vec<TokenId>,
+pub(crate) struct Attempt {
+    pub(crate) prompt: Vec<TokenId>,
+    pub(crate) said: Vec<TokenId>,
 }
 
 /// A running server.
-pub struct Server {
-    pub url: String,
-    pub client: Client,
-    pub sessions: Sessions,
-    pub engine: SimEngine,
+pub(crate) struct Server {
+    pub(crate) url: String,
+    pub(crate) client: Client,
+    pub(crate) sessions: Sessions,
+    pub(crate) engine: SimEngine,
     attempts: Arc<Mutex<Vec<Attempt>>>,
     events: Arc<Recorder>,
     stop: CancellationToken,
 }
 
 /// How a test's server differs from the usual one.
-pub struct Setting {
-    pub settings: Settings,
-    pub options: SimOptions,
-    pub control: Option<ControlKey>,
-    pub limits: Limits,
+pub(crate) struct Setting {
+    pub(crate) settings: Settings,
+    pub(crate) options: SimOptions,
+    pub(crate) control: Option<ControlKey>,
+    pub(crate) limits: Limits,
 }
 
 impl Default for Setting {
@@ -89,7 +88,7 @@ impl Default for Setting {
 
 impl Setting {
     /// Every token takes so long.
-    pub fn slow(token: Duration) -> Self {
+    pub(crate) fn slow(token: Duration) -> Self {
         let usual = Self::default();
         let latency = Latency { decode_token: token, ..Latency::NONE };
         Self { options: SimOptions { latency, ..usual.options }, ..usual }
@@ -107,22 +106,18 @@ impl Observer for Recorder {
 
 impl Server {
     /// A server whose engine says these lines in order, over all sessions, and the last one for ever.
-    pub async fn saying(lines: impl IntoIterator<Item = Line>) -> Self {
+    pub(crate) async fn saying(lines: impl IntoIterator<Item = Line>) -> Self {
         Self::with(Setting::default(), lines).await
     }
 
-    pub async fn with(setting: Setting, lines: impl IntoIterator<Item = Line>) -> Self {
+    pub(crate) async fn with(setting: Setting, lines: impl IntoIterator<Item = Line>) -> Self {
         let attempts = Arc::new(Mutex::new(Vec::new()));
         let lines = Mutex::new(lines.into_iter().collect::<VecDeque<_>>());
         let log = Arc::clone(&attempts);
         let script = move |prompt: &Prompt, _: &mut rand_chacha::ChaCha8Rng| {
             let mut lines = lines.lock().unwrap();
             let line = if lines.len() > 1 { lines.pop_front() } else { lines.front().cloned() }.unwrap();
-            log.lock().unwrap().push(Attempt {
-                session: prompt.session.0.to_string(),
-                prompt: prompt.ids.to_vec(),
-                said: line.ids.clone(),
-            });
+            log.lock().unwrap().push(Attempt { prompt: prompt.ids.to_vec(), said: line.ids.clone() });
             line
         };
         let engine = SimEngine::new(setting.options, script);
@@ -145,47 +140,54 @@ impl Server {
     }
 
     /// Opens a session with this body; returns its token.
-    pub async fn open(&self, body: Value) -> String {
+    pub(crate) async fn open(&self, body: Value) -> String {
         let reply = self.client.post(format!("{}/sessions", self.url)).json(&body).send().await.unwrap();
         let reply: Value = reply.json().await.unwrap();
         reply["session_id"].as_str().unwrap_or_else(|| panic!("{reply}")).to_owned()
     }
 
-    pub fn chat(&self, session: &str, body: &Value) -> RequestBuilder {
+    pub(crate) fn chat(&self, session: &str, body: &Value) -> RequestBuilder {
         self.client.post(format!("{}/sessions/{session}/v1/chat/completions", self.url)).json(body)
     }
 
     /// Takes one turn; returns status and body.
-    pub async fn turn(&self, session: &str, body: &Value) -> (StatusCode, Value) {
+    pub(crate) async fn turn(&self, session: &str, body: &Value) -> (StatusCode, Value) {
         let reply = self.chat(session, body).send().await.unwrap();
         (reply.status(), reply.json().await.unwrap())
     }
 
     /// Takes one turn that must go well; returns the assistant's message.
-    pub async fn says(&self, session: &str, messages: &[Value]) -> Value {
+    pub(crate) async fn says(&self, session: &str, messages: &[Value]) -> Value {
         let (status, reply) = self.turn(session, &json!({"messages": messages})).await;
         assert_eq!(status, StatusCode::OK, "{reply}");
         reply["choices"][0]["message"].clone()
     }
 
     /// The session's tree.
-    pub async fn tree(&self, session: &str) -> Value {
-        self.client.get(format!("{}/sessions/{session}", self.url)).send().await.unwrap().json().await.unwrap()
+    pub(crate) async fn tree(&self, session: &str) -> Value {
+        self.client
+            .get(format!("{}/sessions/{session}", self.url))
+            .send()
+            .await
+            .unwrap()
+            .json()
+            .await
+            .unwrap()
     }
 
     /// How many turns a session has committed.
-    pub fn committed(&self, session: &str) -> usize {
+    pub(crate) fn committed(&self, session: &str) -> usize {
         let session = self.sessions.get(session).unwrap();
         session.with_forest(|forest| forest.nodes().filter(|(_, node)| node.generation().is_some()).count())
     }
 
     /// What the engine was asked.
-    pub fn attempts(&self) -> Vec<Attempt> {
+    pub(crate) fn attempts(&self) -> Vec<Attempt> {
         self.attempts.lock().unwrap().clone()
     }
 
     /// How often a cause was told.
-    pub fn lost(&self, name: &str) -> u64 {
+    pub(crate) fn lost(&self, name: &str) -> u64 {
         let events = self.events.0.lock().unwrap();
         let count = |event: &Event| match event {
             Event::Lost { cause, count, .. } if cause.name() == name => *count,
@@ -195,7 +197,7 @@ impl Server {
     }
 
     /// Waits until something holds.
-    pub async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+    pub(crate) async fn until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
         for _ in 0..500 {
             if holds(self) {
                 return;
@@ -212,11 +214,11 @@ impl Drop for Server {
     }
 }
 
-pub fn user(content: &str) -> Value {
+pub(crate) fn user(content: &str) -> Value {
     json!({"role": "user", "content": content})
 }
 
 /// The data of each server-sent event.
-pub fn events(body: &str) -> Vec<String> {
+pub(crate) fn events(body: &str) -> Vec<String> {
     body.split("\n\n").filter_map(|frame| frame.strip_prefix("data: ").map(str::to_owned)).collect()
 }

@@ -1,0 +1,85 @@
+//! The other commands, and what they say when something is wrong.
+
+use std::io::{BufRead, BufReader};
+use std::process::Stdio;
+
+use crate::support::{GOOD, Rollout, text, verbatim};
+
+fn says(arguments: &[&str]) -> (bool, String) {
+    let output = verbatim().args(arguments).output().unwrap();
+    (output.status.success(), text(&output))
+}
+
+#[test]
+fn help_teaches() {
+    let (ok, said) = says(&["--help"]);
+    assert!(ok && said.contains("First steps") && said.contains("verbatim run"), "{said}");
+}
+
+#[test]
+fn config_prints_every_setting_and_where_it_came_from() {
+    let rollout = Rollout::new(GOOD, 1, 1, "");
+    let file = rollout.path("rollout.toml");
+    let (ok, said) = says(&[
+        "config",
+        "--config",
+        file.to_str().unwrap(),
+        "--set",
+        "sampling.temperature=0.5",
+        "--engine",
+        "sim",
+    ]);
+    assert!(ok, "{said}");
+    let line = |start: &str| said.lines().find(|line| line.starts_with(start)).unwrap_or_default().to_owned();
+    assert!(line("temperature").contains("0.5") && line("temperature").ends_with("# flag"), "{said}");
+    assert!(line("group_size").ends_with("rollout.toml"), "{said}");
+    assert!(line("hold_seconds").ends_with("# default"), "{said}");
+}
+
+#[test]
+fn mistakes_are_named_with_the_way_out() {
+    let cases: [(&[&str], &str); 7] = [
+        (&["serve", "--set", "sampling.temprature=1"], "temprature"),
+        (&["serve", "--engine", "gpu"], "engine.kind"),
+        (&["serve", "--model", "no-such-model"], "smollm2-135m-instruct"),
+        (&["serve", "--engine", "sim", "--family", "gpt9"], "smollm2"),
+        (&["serve", "--engine", "sim", "--listen", "0.0.0.0:0"], "--control-key-file"),
+        (&["inspect", "rows.csv"], ".parquet"),
+        (&["run", "no-such-file.toml"], "no-such-file.toml"),
+    ];
+    for (arguments, names) in cases {
+        let (ok, said) = says(arguments);
+        assert!(!ok && said.contains(names), "{arguments:?}: {said}");
+    }
+}
+
+#[test]
+fn inspect_shows_who_made_each_token() {
+    let rollout = Rollout::new(GOOD, 1, 2, "");
+    assert!(rollout.run(&[]).status.success());
+    let rows = rollout.path("rows");
+    let (ok, said) = says(&["inspect", rows.to_str().unwrap(), "--tokens", "--row", "1"]);
+    assert!(ok && said.contains("row 1") && !said.contains("row 0"), "{said}");
+    assert!(
+        said.contains("observation") && said.contains("trained") && said.contains("<|im_start|>"),
+        "{said}"
+    );
+    let (ok, said) = says(&["inspect", rows.to_str().unwrap(), "--row", "2"]);
+    assert!(!ok && said.contains("there are 2 rows"), "{said}");
+}
+
+#[test]
+fn serve_says_where_it_listens_and_ends_on_a_signal() {
+    let mut child = verbatim()
+        .args(["serve", "--engine", "sim", "--listen", "127.0.0.1:0"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.starts_with("listening on http://127.0.0.1:") && line.contains("family smollm2"), "{line}");
+    let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert!(child.wait().unwrap().success());
+}
