@@ -1,2 +1,52 @@
-//! Bench.
-fn main() {}
+//! `verbatim-bench`: what is claimed of speed, measured.
+//!
+//! The promise: every figure comes from the server's own code as `verbatim serve` wires it, with a
+//! mock in place of the engine and nothing else; what is measured of the server is measured of a
+//! process that is nothing but the server.
+
+mod args;
+mod assets;
+mod client;
+mod conversation;
+mod engine;
+mod load;
+mod local;
+mod passes;
+mod process;
+mod samples;
+mod service;
+mod stats;
+mod words;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use args::{Args, Command};
+
+fn main() -> ExitCode {
+    match run(Args::parse()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(args: Args) -> anyhow::Result<()> {
+    // The server gets the runtime that `verbatim serve` has; the generator one thread, so that it
+    // leaves the machine to the server.
+    let mut builder = match args.command {
+        Command::Serve(_) => tokio::runtime::Builder::new_multi_thread(),
+        _ => tokio::runtime::Builder::new_current_thread(),
+    };
+    builder.enable_all().build()?.block_on(async {
+        match args.command {
+            Command::Serve(serve) => service::run(&serve).await,
+            Command::Load(load) => load::run(&load).await,
+            Command::Samples(samples) => samples::run(&samples).await,
+            Command::Passes(passes) => passes::run(&passes).await,
+        }
+    })
+}

@@ -1,0 +1,101 @@
+//! Flags. Their defaults are the shapes that `docs/bench.md` reports.
+
+use clap::{Args as Flags, Parser, Subcommand};
+
+/// Measures Verbatim's session server, engine excluded.
+#[derive(Debug, Parser)]
+#[command(name = "verbatim-bench", version)]
+pub(crate) struct Args {
+    /// What to measure.
+    #[command(subcommand)]
+    pub(crate) command: Command,
+}
+
+/// The benches.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Command {
+    /// Serve sessions over the mock engine until standard input ends; `load` starts this itself
+    Serve(Serve),
+    /// Drive sessions against a server of their own, and report its speed, CPU and memory
+    Load(Load),
+    /// Time the rows of one long session: assembly, and each encoding
+    Samples(Samples),
+    /// Time each linear pass of a turn, and the turn's own work, against the length of history
+    Passes(Passes),
+}
+
+/// What the mock engine says.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Replies {
+    /// Tokens of each reply, the stop token included (at least 6)
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(6..))]
+    pub(crate) output_tokens: u32,
+    /// Tokens that the engine gives at a time; 0 is the whole reply at once
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) chunk: u32,
+}
+
+/// Flags of `serve`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Serve {
+    /// The engine
+    #[command(flatten)]
+    pub(crate) replies: Replies,
+}
+
+/// Flags of `load`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Load {
+    /// Sessions at once
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sessions: u32,
+    /// Turns of each session, one after another
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) turns: u32,
+    /// Tokens of each user message
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) input_tokens: u32,
+    /// The engine
+    #[command(flatten)]
+    pub(crate) replies: Replies,
+    /// Ask for streamed replies
+    #[arg(long)]
+    pub(crate) stream: bool,
+    /// Rounds on one server: new sessions each time
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) rounds: u32,
+    /// How often to repeat all that, each time with a new server
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
+
+/// Flags of `samples`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Samples {
+    /// Turns of the session
+    #[arg(long, value_name = "N", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) turns: u32,
+    /// Tokens of the session, about
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    pub(crate) tokens: u32,
+    /// How often to time each step; the median is reported
+    #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
+
+/// Flags of `passes`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Passes {
+    /// Lengths of history to measure at, in tokens, ascending
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1_000, 4_000, 16_000, 64_000, 256_000])]
+    pub(crate) tokens: Vec<u32>,
+    /// Tokens of each user message
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) input_tokens: u32,
+    /// The engine
+    #[command(flatten)]
+    pub(crate) replies: Replies,
+    /// How often to time each pass; the median is reported
+    #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
