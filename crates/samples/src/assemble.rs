@@ -7,6 +7,7 @@ use verbatim_events::{Cause, Finish, GroupId, NodeId, SessionId};
 use verbatim_forest::{Forest, Generation, Segment};
 use verbatim_tokens::{LogprobKind, MaskCause, Runs};
 
+use crate::spans::Spans;
 use crate::{CacheUse, Pick, Row, RowError, Status, Turn};
 
 /// What rows are made with.
@@ -36,13 +37,13 @@ pub struct Rewards {
 pub struct Assembly {
     /// The rows, in the order in which their leaves were committed.
     pub rows: Vec<Row>,
-    /// Sampled tokens that train in no row.
+    /// Sampled tokens that train in no row, each once.
     pub unowned: Vec<Unowned>,
     /// Why there is no row, if there is none.
     pub empty: Option<EmptyReason>,
 }
 
-/// Sampled tokens of one turn that train in no row.
+/// Sampled tokens of one turn that train in no row, for one cause.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unowned {
     /// The turn.
@@ -91,15 +92,11 @@ pub fn assemble(
     if leaves.is_empty() {
         return Ok(Assembly { empty: Some(EmptyReason::NoRecords), ..Assembly::default() });
     }
-    let mut owned = vec![false; forest.nodes().len()];
-    let mut trained = vec![0; forest.nodes().len()];
-    let mut causes: HashMap<NodeId, MaskCause> = HashMap::new();
+    let mut spans = Spans::of(forest);
     let mut rows = Vec::new();
     for leaf in leaves {
         let path = forest.path(leaf);
-        let Some(mut row) = Builder::new(&path, options.max_seq_len, &mut owned, &mut causes).build()? else {
-            continue;
-        };
+        let Some(mut row) = Builder::new(&path, options.max_seq_len, &mut spans).build()? else { continue };
         row.session = session.clone();
         row.group = group.cloned();
         row.leaf = leaf;
@@ -107,49 +104,26 @@ pub fn assemble(
         let own = reply.and_then(|reply| options.rewards.by_response.get(reply)).copied();
         row.reward = own.or(options.rewards.session);
         row.metadata = options.metadata.clone();
-        for turn in &row.turns {
-            trained[turn.node.0 as usize] += (turn.start..turn.end).filter(|at| row.trains(*at)).count();
-        }
         rows.push(row);
     }
     let weight = 1.0 / rows.len().max(1) as f64;
     rows.iter_mut().for_each(|row| row.weight = weight);
-    let unowned = forest
-        .nodes()
-        .filter_map(|(node, body)| {
-            let sampled = body.generation()?.sampled.len();
-            let tokens = sampled - trained[node.0 as usize];
-            let cause = match causes.get(&node) {
-                Some(mask) => Cause::Masked { mask: *mask },
-                None if owned[node.0 as usize] => Cause::Masked { mask: MaskCause::Trimmed },
-                None => Cause::Superseded,
-            };
-            (tokens > 0).then_some(Unowned { node, tokens, cause })
-        })
-        .collect();
     let empty = rows.is_empty().then_some(EmptyReason::AllTruncated);
-    Ok(Assembly { rows, unowned, empty })
+    Ok(Assembly { rows, unowned: spans.unowned(forest), empty })
 }
 
 /// One row in the making.
 struct Builder<'a> {
     path: &'a [Segment<'a>],
     limit: usize,
-    /// Turns that an earlier row owns, and from now on this one.
-    owned: &'a mut [bool],
-    /// Why some of a turn's tokens train nowhere.
-    causes: &'a mut HashMap<NodeId, MaskCause>,
+    /// What earlier rows own, and from now on this one.
+    spans: &'a mut Spans,
     row: Row,
     kind: Option<LogprobKind>,
 }
 
 impl<'a> Builder<'a> {
-    fn new(
-        path: &'a [Segment<'a>],
-        limit: Option<usize>,
-        owned: &'a mut [bool],
-        causes: &'a mut HashMap<NodeId, MaskCause>,
-    ) -> Self {
+    fn new(path: &'a [Segment<'a>], limit: Option<usize>, spans: &'a mut Spans) -> Self {
         let length = path.iter().map(|segment| segment.kept).sum();
         let row = Row {
             session: SessionId::new(""),
@@ -168,7 +142,7 @@ impl<'a> Builder<'a> {
             cache: CacheUse::default(),
             metadata: Map::new(),
         };
-        Self { path, limit: limit.unwrap_or(usize::MAX), owned, causes, row, kind: None }
+        Self { path, limit: limit.unwrap_or(usize::MAX), spans, row, kind: None }
     }
 
     /// The row; `None` if no sampled token lies within the limit.
@@ -179,13 +153,13 @@ impl<'a> Builder<'a> {
             whole += segment.kept;
             // An observation counts only once a sampled token follows it within the limit.
             let Some(generation) = segment.node.generation() else { continue };
-            if start < self.limit {
+            let held = segment.kept.min(self.limit.saturating_sub(start));
+            let owner = self.spans.pass(segment, held);
+            if held > 0 {
                 self.observe(&self.path[observed..at], start);
-                self.turn(segment, generation, start)?;
-            } else {
-                self.cut(segment);
+                self.turn(segment, generation, start, held, owner)?;
+                observed = at + 1;
             }
-            observed = at + 1;
         }
         if self.row.turns.is_empty() {
             return Ok(None);
@@ -196,14 +170,15 @@ impl<'a> Builder<'a> {
         Ok(Some(self.row))
     }
 
-    /// A turn beyond the limit.
-    fn cut(&mut self, segment: &Segment<'_>) {
-        if !self.owned[segment.id.0 as usize] {
-            self.causes.insert(segment.id, MaskCause::Truncated);
-        }
-    }
-
-    fn turn(&mut self, segment: &Segment<'_>, generation: &Generation, start: usize) -> Result<(), RowError> {
+    /// Appends the first `held` tokens of a turn.
+    fn turn(
+        &mut self,
+        segment: &Segment<'_>,
+        generation: &Generation,
+        start: usize,
+        held: usize,
+        owner: bool,
+    ) -> Result<(), RowError> {
         let sampled = &generation.sampled;
         match self.kind {
             Some(first) if first != sampled.kind() => {
@@ -212,26 +187,18 @@ impl<'a> Builder<'a> {
             _ => self.kind = Some(sampled.kind()),
         }
         self.row.logprob_kind = sampled.kind();
-        let kept = segment.kept.min(self.limit - start);
-        let owner = !std::mem::replace(&mut self.owned[segment.id.0 as usize], true);
-        for at in 0..kept {
+        for at in 0..held {
             let logprob = sampled.logprobs().get(at);
             let mask = match (owner, logprob) {
                 (false, _) => Some(MaskCause::SharedOwner),
                 (true, None) => Some(MaskCause::NoLogprob),
                 (true, Some(_)) => None,
             };
-            if mask == Some(MaskCause::NoLogprob) {
-                self.causes.insert(segment.id, MaskCause::NoLogprob);
-            }
             self.row.mask.extend(mask, 1);
             self.row.logprobs.push(logprob);
         }
-        if kept < segment.kept && owner {
-            self.causes.insert(segment.id, MaskCause::Truncated);
-        }
-        self.row.tokens.extend_from_slice(&segment.ids()[..kept]);
-        let mut left = kept;
+        self.row.tokens.extend_from_slice(&segment.ids()[..held]);
+        let mut left = held;
         for (version, count) in sampled.versions().iter() {
             self.row.versions.extend(version.clone(), count.min(left));
             left -= count.min(left);
@@ -244,7 +211,7 @@ impl<'a> Builder<'a> {
         self.row.turns.push(Turn {
             node: segment.id,
             start,
-            end: start + kept,
+            end: start + held,
             finish: generation.finish,
             response: generation.response.clone(),
             at: generation.at,

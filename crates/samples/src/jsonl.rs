@@ -43,7 +43,8 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
     lines
         .enumerate()
         .map(|(at, line)| {
-            let Line { tokens, logprobs, reward, metadata, stored, .. } = serde_json::from_slice(line)?;
+            let Line { tokens, logprobs, reward, metadata, stored, .. } = serde_json::from_slice(line)
+                .map_err(|error| RowError::Malformed { row: at, problem: error.to_string() })?;
             stored.row(at, tokens, logprobs, reward, metadata)
         })
         .collect()

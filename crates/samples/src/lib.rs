@@ -15,6 +15,7 @@ mod parquet;
 mod pick;
 mod row;
 mod safetensors;
+mod spans;
 mod stored;
 
 pub use assemble::{Assembly, EmptyReason, Options, Rewards, Unowned, assemble};

@@ -11,9 +11,9 @@ use std::borrow::Cow;
 use ::safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use verbatim_tokens::TokenId;
+use verbatim_tokens::{Runs, TokenId};
 
-use crate::stored::Stored;
+use crate::stored::{Stored, covered};
 use crate::{EmptyReason, Row, RowError};
 
 /// What goes around the rows.
@@ -42,6 +42,18 @@ struct Sample {
     metadata: Map<String, Value>,
     reward: Option<f64>,
     nulls: Vec<String>,
+}
+
+/// What is ours in a sample's metadata.
+#[derive(Serialize, Deserialize)]
+struct Own {
+    #[serde(flatten)]
+    stored: Stored,
+    /// Whether a token has a logprob, in stretches: the tensor holds 0 where it has none.
+    known: Vec<(bool, usize)>,
+    /// What the row's metadata holds under our name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shadowed: Option<Value>,
 }
 
 struct Tensor(Dtype, Vec<usize>, Vec<u8>);
@@ -99,7 +111,11 @@ pub fn write_safetensors(
 
 fn sample(row: &Row, response: String) -> Sample {
     let mut metadata = row.metadata.clone();
-    metadata.insert("verbatim".to_owned(), json!(Stored::of(row)));
+    let mut known = Runs::default();
+    row.logprobs.iter().for_each(|logprob| known.extend(logprob.is_some(), 1));
+    let known = known.iter().map(|(known, count)| (*known, count)).collect();
+    let own = Own { stored: Stored::of(row), known, shadowed: metadata.remove("verbatim") };
+    metadata.insert("verbatim".to_owned(), json!(own));
     // Miles keeps one version a turn; the exact ones are in `metadata.verbatim`.
     let weight_versions = row
         .turns
@@ -128,35 +144,40 @@ pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
     let mut rows = Vec::with_capacity(meta.samples.len());
     for (at, mut sample) in meta.samples.into_iter().enumerate() {
         let malformed = |problem: &str| RowError::Malformed { row: at, problem: problem.to_owned() };
-        let stored = sample.metadata.remove("verbatim").ok_or_else(|| {
+        let own = sample.metadata.remove("verbatim").ok_or_else(|| {
             malformed("metadata.verbatim is missing: this file was not written by verbatim")
         })?;
-        let stored: Stored = serde_json::from_value(stored)?;
-        let ids = tensors.tensor(&format!("tokens.{at}"))?;
-        let (ids, _) = ids.data().as_chunks::<8>();
-        let tokens = ids
+        let Own { stored, known, shadowed } = serde_json::from_value(own)?;
+        sample.metadata.extend(shadowed.map(|value| ("verbatim".to_owned(), value)));
+        let data = |name: &str, dtype| match tensors.tensor(&format!("{name}.{at}")) {
+            Ok(tensor) if tensor.dtype() == dtype => Ok(tensor.data().as_chunks::<8>().0),
+            Ok(_) => Err(malformed(&format!("{name} is not {dtype:?}"))),
+            Err(error) => Err(error.into()),
+        };
+        let tokens = data("tokens", Dtype::I64)?
             .iter()
             .map(|bytes| u32::try_from(i64::from_le_bytes(*bytes)).map(TokenId))
             .collect::<Result<Vec<_>, _>>()
             .map_err(|_| malformed("a token id does not fit 32 bits"))?;
-        let values = tensors.tensor(&format!("rollout_log_probs.{at}"))?;
-        let (values, _) = values.data().as_chunks::<8>();
+        if stored.prompt_length > tokens.len() || covered(&known) != tokens.len() {
+            return Err(malformed(&format!("its lengths do not belong to {} tokens", tokens.len())));
+        }
         let mut logprobs = vec![None; stored.prompt_length];
+        let values = data("rollout_log_probs", Dtype::F64)?;
         logprobs.extend(values.iter().map(|bytes| Some(f64::from_le_bytes(*bytes) as f32)));
         let mut row = stored.row(at, tokens, logprobs, sample.reward, sample.metadata)?;
-        forget_invented(&mut row);
+        forget_invented(&mut row.logprobs, &known);
         rows.push(row);
     }
     Ok(rows)
 }
 
 /// Zeros that stand for "no logprob" become none again.
-fn forget_invented(row: &mut Row) {
-    use verbatim_tokens::MaskCause::{NoLogprob, Observation};
+fn forget_invented(logprobs: &mut [Option<f32>], known: &[(bool, usize)]) {
     let mut at = 0;
-    for (cause, count) in row.mask.iter() {
-        if matches!(cause, Some(Observation | NoLogprob)) {
-            row.logprobs[at..at + count].fill(None);
+    for (known, count) in known {
+        if !known {
+            logprobs[at..at + count].fill(None);
         }
         at += count;
     }

@@ -48,22 +48,21 @@ impl Stored {
         reward: Option<f64>,
         metadata: serde_json::Map<String, serde_json::Value>,
     ) -> Result<Row, RowError> {
-        let (mut mask, mut versions) = (Runs::default(), Runs::default());
-        self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
-        self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
         let n = tokens.len();
         let malformed = |problem: String| RowError::Malformed { row: at, problem };
-        if mask.len() != n || versions.len() != n || logprobs.len() != n {
+        let (masks, told) = (covered(&self.mask), covered(&self.versions));
+        if masks != n || told != n || logprobs.len() != n {
             return Err(malformed(format!(
-                "{n} tokens came with {} mask values, {} logprobs and {} versions",
-                mask.len(),
-                logprobs.len(),
-                versions.len()
+                "{n} tokens came with {masks} mask values, {} logprobs and {told} versions",
+                logprobs.len()
             )));
         }
         if self.prompt_length > n || self.turns.iter().any(|turn| turn.start > turn.end || turn.end > n) {
             return Err(malformed(format!("a turn lies outside the row's {n} tokens")));
         }
+        let (mut mask, mut versions) = (Runs::default(), Runs::default());
+        self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
+        self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
         Ok(Row {
             session: self.session,
             group: self.group,
@@ -82,4 +81,9 @@ impl Stored {
             metadata,
         })
     }
+}
+
+/// How many tokens stretches cover; a file may claim any number.
+pub(crate) fn covered<T>(stretches: &[(T, usize)]) -> usize {
+    stretches.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
 }

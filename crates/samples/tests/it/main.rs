@@ -1,0 +1,17 @@
+//! Rows against a walk of our own, and files against what was put into them.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod assembly;
+mod formats;
+mod golden;
+mod grove;
+mod layout;
+mod malformed;
+mod oracle;
+mod picks;
+mod rows;
