@@ -1,0 +1,26 @@
+"""Servers that all tests share: one on the embedded model, one that simulates."""
+import pathlib
+from collections.abc import Iterator
+
+import pytest
+
+from server import Server
+
+
+def serving(log: pathlib.Path, *flags: str) -> Iterator[Server]:
+    server = Server(log, *flags)
+    yield server
+    assert server.stop() == 0, log.read_text()
+
+
+@pytest.fixture(scope="session")
+def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """The small real model on this machine's CPU."""
+    yield from serving(tmp_path_factory.mktemp("embedded") / "server.log")
+
+
+@pytest.fixture(scope="session")
+def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Random text, 20 ms a token, so that what comes early and what comes late can be told apart."""
+    flags = ("--engine", "sim", "--set", "engine.sim_token_us=20000", "--set", "engine.sim_tokens=30")
+    yield from serving(tmp_path_factory.mktemp("sim") / "server.log", *flags)
