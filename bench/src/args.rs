@@ -22,6 +22,9 @@ pub(crate) enum Command {
     Samples(Samples),
     /// Time each linear pass of a turn, and the turn's own work, against the length of history
     Passes(Passes),
+    /// Count the bytes that open sessions hold for each stored token
+    #[cfg(feature = "heap")]
+    Memory(Memory),
 }
 
 /// What the mock engine says.
@@ -98,4 +101,22 @@ pub(crate) struct Passes {
     /// How often to time each pass; the median is reported
     #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
+}
+
+/// Flags of `memory`.
+#[cfg(feature = "heap")]
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Memory {
+    /// Sessions
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) sessions: u32,
+    /// Turns of each session
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) turns: u32,
+    /// Tokens of each user message
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) input_tokens: u32,
+    /// The engine
+    #[command(flatten)]
+    pub(crate) replies: Replies,
 }

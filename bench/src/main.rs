@@ -11,6 +11,8 @@ mod conversation;
 mod engine;
 mod load;
 mod local;
+#[cfg(feature = "heap")]
+mod memory;
 mod passes;
 mod process;
 mod samples;
@@ -47,6 +49,8 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Load(load) => load::run(&load).await,
             Command::Samples(samples) => samples::run(&samples).await,
             Command::Passes(passes) => passes::run(&passes).await,
+            #[cfg(feature = "heap")]
+            Command::Memory(memory) => memory::run(&memory).await,
         }
     })
 }

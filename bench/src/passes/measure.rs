@@ -1,10 +1,10 @@
 //! The passes at one length of history.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use anyhow::{Context, ensure};
 use hyper::{Method, StatusCode};
-use std::sync::Arc;
 use verbatim_dialects::chat::Request;
 use verbatim_tokens::TokenId;
 
@@ -98,10 +98,8 @@ pub(super) async fn at(
     })
 }
 
-/// What a turn does to hand its prompt to an engine in the same process: one copy into the
-/// attempt's ids, one into what the engine shares.
+/// What a turn does to hand its gathered prompt to an engine in the same process: one copy into
+/// what the engine shares.
 fn write(prompt: &[TokenId]) -> Arc<[TokenId]> {
-    let mut ids = Vec::with_capacity(prompt.len());
-    ids.extend_from_slice(prompt);
-    ids.into()
+    prompt.into()
 }
