@@ -1,5 +1,6 @@
 //! A JSON object split into its fields.
 
+use std::collections::HashSet;
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
@@ -22,11 +23,13 @@ impl<'de: 'a, 'a> Deserialize<'de> for Body<'a> {
             fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
                 let mut fields: Vec<(String, &'de RawValue)> = Vec::new();
                 while let Some((name, value)) = map.next_entry::<String, &'de RawValue>()? {
-                    match fields.iter_mut().find(|(known, _)| *known == name) {
-                        Some(field) => field.1 = value,
-                        None => fields.push((name, value)),
-                    }
+                    fields.push((name, value));
                 }
+                let mut seen = HashSet::new();
+                let last: Vec<bool> =
+                    fields.iter().rev().map(|(name, _)| seen.insert(name.as_str())).collect();
+                let mut last = last.into_iter().rev();
+                fields.retain(|_| last.next().unwrap_or(true));
                 Ok(Body(fields))
             }
         }

@@ -30,7 +30,10 @@ pub(super) fn number(
     raw: &RawValue,
     range: std::ops::RangeInclusive<f32>,
 ) -> Result<Option<f32>, Invalid> {
-    let expected = format!("a number from {} to {}", range.start(), range.end());
+    let expected = match *range.start() {
+        f32::MIN_POSITIVE => format!("a number above 0 and up to {}", range.end()),
+        least => format!("a number from {least} to {}", range.end()),
+    };
     match read::<f32>(field, raw, &expected)? {
         Some(value) if !range.contains(&value) => {
             Err(Invalid::new(field, format!("{value} is not {expected}")))

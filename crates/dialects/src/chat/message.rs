@@ -12,7 +12,7 @@ use crate::Invalid;
 pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
     let path = |field: &str| format!("messages[{at}]{field}");
     let fields: Map<String, Value> = serde_json::from_str(raw.get())
-        .map_err(|_| Invalid::new(path(""), format!("{} is not an object", excerpt(raw))))?;
+        .map_err(|error| Invalid::new(path(""), format!("{} is not an object: {error}", excerpt(raw))))?;
     let role = role(&path(".role"), fields.get("role"), lost)?;
     let mut message = Message::new(role, "");
     message.content = Content::Absent;
@@ -20,17 +20,19 @@ pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<
         let field = path(&format!(".{name}"));
         match (name.as_str(), value) {
             ("role", _) | (_, Value::Null) => {}
-            ("content", value) => message.content = content(&field, value)?,
+            ("content", value) => message.content = content(&field, value, lost)?,
             ("reasoning_content" | "reasoning", Value::String(text)) if role == Role::Assistant => {
                 message.reasoning = Some(text);
             }
-            ("tool_calls", value) if role == Role::Assistant => message.tool_calls = calls(&field, value)?,
+            ("tool_calls", value) if role == Role::Assistant => {
+                message.tool_calls = calls(&field, value, lost)?
+            }
             ("tool_call_id", Value::String(id)) if role == Role::Tool => message.tool_call_id = Some(id),
             ("name", Value::String(name)) => message.name = Some(name),
             ("function_call", _) => {
                 return Err(Invalid::new(field, "is not supported; use tool_calls"));
             }
-            ("reasoning_content" | "reasoning" | "tool_call_id" | "name", value) => {
+            ("reasoning_content" | "reasoning" | "tool_call_id" | "name", value) if !value.is_string() => {
                 return Err(Invalid::new(field, format!("{value} is not a string")));
             }
             _ => lost.push(Cause::FieldIgnored { field: format!("messages[].{name}") }),
@@ -59,20 +61,28 @@ fn role(field: &str, value: Option<&Value>, lost: &mut Vec<Cause>) -> Result<Rol
     }
 }
 
-fn content(field: &str, value: Value) -> Result<Content, Invalid> {
+/// Reports the fields of an object that say something and are not known.
+fn ignored(value: &Value, known: &[&str], path: &str, lost: &mut Vec<Cause>) {
+    let fields = value.as_object().into_iter().flatten();
+    let unknown = fields.filter(|(name, value)| !known.contains(&name.as_str()) && !value.is_null());
+    lost.extend(unknown.map(|(name, _)| Cause::FieldIgnored { field: format!("{path}.{name}") }));
+}
+
+fn content(field: &str, value: Value, lost: &mut Vec<Cause>) -> Result<Content, Invalid> {
     match value {
         Value::String(text) => Ok(Content::Text(text)),
         Value::Array(parts) => parts
             .into_iter()
             .enumerate()
-            .map(|(at, value)| part(&format!("{field}[{at}]"), value))
+            .map(|(at, value)| part(&format!("{field}[{at}]"), value, lost))
             .collect::<Result<_, _>>()
             .map(Content::Parts),
         other => Err(Invalid::new(field, format!("{other} is not a string or a list of text parts"))),
     }
 }
 
-fn part(field: &str, value: Value) -> Result<Part, Invalid> {
+fn part(field: &str, value: Value, lost: &mut Vec<Cause>) -> Result<Part, Invalid> {
+    ignored(&value, &["type", "text"], "messages[].content[]", lost);
     match (value.get("type").and_then(Value::as_str), value.get("text")) {
         (Some("text"), Some(Value::String(text))) => Ok(Part::Text(text.clone())),
         (Some("text"), _) => Err(Invalid::new(format!("{field}.text"), "must be a string")),
@@ -83,18 +93,21 @@ fn part(field: &str, value: Value) -> Result<Part, Invalid> {
     }
 }
 
-fn calls(field: &str, value: Value) -> Result<Vec<ToolCall>, Invalid> {
+fn calls(field: &str, value: Value, lost: &mut Vec<Cause>) -> Result<Vec<ToolCall>, Invalid> {
     let Value::Array(calls) = value else {
         return Err(Invalid::new(field, format!("{value} is not a list of tool calls")));
     };
-    calls.into_iter().enumerate().map(|(at, value)| call(&format!("{field}[{at}]"), &value)).collect()
+    calls.into_iter().enumerate().map(|(at, value)| call(&format!("{field}[{at}]"), &value, lost)).collect()
 }
 
-fn call(field: &str, value: &Value) -> Result<ToolCall, Invalid> {
+fn call(field: &str, value: &Value, lost: &mut Vec<Cause>) -> Result<ToolCall, Invalid> {
+    // A call's index is its place in the list, which clients that add up a stream leave in.
+    ignored(value, &["id", "type", "index", "function"], "messages[].tool_calls[]", lost);
     let function = value
         .get("function")
         .filter(|function| function.is_object())
         .ok_or_else(|| Invalid::new(format!("{field}.function"), "must be an object"))?;
+    ignored(function, &["name", "arguments"], "messages[].tool_calls[].function", lost);
     let name = function
         .get("name")
         .and_then(Value::as_str)

@@ -1,0 +1,15 @@
+//! Chat Completions: what is taken, refused, ignored, and how replies read on the wire.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod chains;
+mod fields;
+mod hostile;
+mod messages;
+mod replies;
+mod streams;
+mod tools;
