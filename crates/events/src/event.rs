@@ -28,12 +28,12 @@ pub enum Event {
         /// How often: tokens for masks, else 1.
         count: u64,
     },
-    /// A group's agents were started.
+    /// A group began.
     GroupStarted {
         /// The group.
         group: GroupId,
-        /// Its sessions.
-        sessions: Vec<SessionId>,
+        /// How many sessions it is to have.
+        sessions: usize,
     },
     /// A group's rows are published.
     GroupFinished {

@@ -1,5 +1,6 @@
 //! Finding where a request belongs.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use verbatim_chat::{Chain, Matcher, Message, Verdict};
@@ -15,8 +16,16 @@ pub struct Candidate {
     pub node: NodeId,
     /// Where the request belongs if the candidate is chosen.
     pub place: Place,
+    /// Stored messages from the anchor to the node, and on to a candidate that covers more.
+    way: Arc<[Arc<Message>]>,
+    covered: usize,
+}
+
+impl Candidate {
     /// The stored messages between the anchor and the node: as many as it covers of the request.
-    pub stored: Vec<Arc<Message>>,
+    pub fn stored(&self) -> &[Arc<Message>] {
+        &self.way[..self.covered]
+    }
 }
 
 /// The candidate that was chosen.
@@ -44,43 +53,44 @@ impl Forest {
     /// that of what follows the anchor.
     pub fn candidates(&self, anchor: Option<NodeId>, chains: &[Chain]) -> Vec<Candidate> {
         let whole = chains.len().saturating_sub(1);
+        let base = anchor.and_then(|id| self.node(id)).map_or(0, |node| node.messages);
+        // Most candidates lie on the way to one that covers more, and share its messages.
+        let mut ways = HashMap::new();
         let mut found = Vec::new();
         for (covers, chain) in chains.iter().enumerate().rev() {
             for id in self.by_chain.get(chain).into_iter().flatten().rev() {
-                let Some(node) = self.node(*id) else { continue };
+                let Some(node) = self.node(*id).filter(|node| node.messages == base + covers) else {
+                    continue;
+                };
                 let place = match node.observation() {
                     None => Place::After(*id),
                     Some(_) if covers == whole => Place::Again(*id),
                     Some(_) => continue,
                 };
-                if let Some(stored) = self.stored_between(anchor, *id, covers) {
-                    found.push(Candidate { node: *id, place, stored });
+                if !ways.contains_key(id) {
+                    self.walk(anchor, *id, &mut ways);
                 }
+                let way = ways.get(id).map(Arc::clone);
+                found.extend(way.map(|way| Candidate { node: *id, place, way, covered: covers }));
             }
         }
         found
     }
 
-    /// The messages on the way from `anchor` (exclusive) to `node`; `None` if the way does not lead
-    /// there or holds another number of messages.
-    fn stored_between(
-        &self,
-        anchor: Option<NodeId>,
-        node: NodeId,
-        covers: usize,
-    ) -> Option<Vec<Arc<Message>>> {
-        let mut messages: Vec<Arc<Message>> = Vec::with_capacity(covers);
+    /// Walks from `node` back to `anchor`; if it leads there, every node on it gets its messages.
+    fn walk(&self, anchor: Option<NodeId>, node: NodeId, ways: &mut HashMap<NodeId, Arc<[Arc<Message>]>>) {
+        let (mut ids, mut messages) = (vec![node], Vec::new());
         let mut at = Some(node);
         while at != anchor {
-            let node = self.node(at?)?;
+            // Ids fall on the way back: before the anchor there is none to be found.
+            let Some(node) = at.filter(|_| at > anchor).and_then(|id| self.node(id)) else { return };
             messages.extend(node.messages().iter().rev().cloned());
-            if messages.len() > covers {
-                return None;
-            }
             at = node.parent;
+            ids.extend(at);
         }
         messages.reverse();
-        (messages.len() == covers).then_some(messages)
+        let way: Arc<[_]> = messages.into();
+        ids.into_iter().for_each(|id| drop(ways.insert(id, Arc::clone(&way))));
     }
 }
 
@@ -90,12 +100,12 @@ impl Forest {
 pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Arc<Message>]) -> Option<Choice> {
     let mut best: Option<(Verdict, Choice)> = None;
     for candidate in candidates {
-        let covered = candidate.stored.len();
+        let covered = candidate.covered;
         if best.is_some_and(|(verdict, choice)| covered < choice.covered || verdict == Verdict::Exact) {
             break;
         }
         let verdict = candidate
-            .stored
+            .stored()
             .iter()
             .zip(sent)
             .map(|(stored, sent)| matcher.judge(stored, sent))

@@ -46,6 +46,8 @@ struct Failed {
 /// Runs a group. Returns once all its processes and sessions are gone.
 pub(crate) async fn rollout(context: &Context, task: &Task, stop: &CancellationToken) -> Outcome {
     let group = GroupId::new(format!("{}:{}", context.plan.mode, task.index));
+    let started = Event::GroupStarted { group: group.clone(), sessions: context.plan.group_size };
+    context.sessions.observers().tell(&started);
     let sessions = (0..context.plan.group_size).map(|_| member(context, &group, task, stop));
     let ended = join_all(sessions).await;
     let mut outcome = Outcome {

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, bail, ensure};
 use comfy_table::Table;
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
+use comfy_table::presets::NOTHING;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 use verbatim_agents::Agent;
@@ -76,6 +76,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     service.stop().await;
     let summary = summary?;
     println!("{}", table(&summary, began.elapsed()));
+    let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
     println!("rows: {}", folder.display());
     let code = if stop.is_cancelled() {
         ExitCode::from(130)
@@ -171,7 +172,7 @@ impl Progress for Bar {
 
 fn table(summary: &Summary, took: Duration) -> Table {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY).set_header(["what", "count"]);
+    table.load_style(NOTHING).set_header(["what", "count"]);
     let seconds = took.as_secs_f64();
     let mut line = |what: &str, count: String| {
         table.add_row([what.to_owned(), count]);

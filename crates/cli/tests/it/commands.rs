@@ -56,7 +56,8 @@ fn mistakes_are_named_with_the_way_out() {
 #[test]
 fn inspect_shows_who_made_each_token() {
     let rollout = Rollout::new(GOOD, 1, 2, "");
-    assert!(rollout.run(&[]).status.success());
+    let events = format!("log.events={}", rollout.path("rows/events.jsonl").display());
+    assert!(rollout.run(&["--set", &events]).status.success());
     let rows = rollout.path("rows");
     let (ok, said) = says(&["inspect", rows.to_str().unwrap(), "--tokens", "--row", "1"]);
     assert!(ok && said.contains("row 1") && !said.contains("row 0"), "{said}");

@@ -36,6 +36,19 @@ fn a_chain_of_fifteen_hundred_turns_is_one_path() {
     }
 }
 
+/// Every turn of the chain is a candidate; together they cost one walk, not one each.
+#[test]
+fn a_long_request_that_is_not_recognised_is_found_in_one_walk() {
+    let world = chain(Lineage::Tree, 1500);
+    let head = world.forest.head().unwrap();
+    let request = world.forest.messages(head);
+    let began = Instant::now();
+    for _ in 0..50 {
+        assert_eq!(world.find(None, &request).unwrap().place, Place::After(head));
+    }
+    assert!(began.elapsed() < Duration::from_millis(1500), "{:?}", began.elapsed());
+}
+
 #[test]
 fn what_is_stored_grows_with_what_was_said_and_not_with_what_was_read() {
     let (short, long) = (chain(Lineage::Tree, 100), chain(Lineage::Tree, 200));

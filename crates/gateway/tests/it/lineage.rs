@@ -102,7 +102,7 @@ async fn what_is_known_of_a_request_is_not_parsed_again() {
     let session = server.open(json!({})).await;
     // A key that is reported each time its message is parsed.
     let first = json!({"role": "user", "content": "hi", "marker": 1});
-    let said = server.says(&session, &[first.clone()]).await;
+    let said = server.says(&session, std::slice::from_ref(&first)).await;
     assert_eq!(server.lost("field_ignored"), 1);
     server.says(&session, &[first, said, user("on")]).await;
     assert_eq!(server.lost("field_ignored"), 1);
