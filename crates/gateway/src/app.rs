@@ -3,12 +3,16 @@
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::DefaultBodyLimit;
+use axum::extract::{DefaultBodyLimit, Request};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
-use crate::{ControlKey, Metrics, chat, control, error, health, metrics, models, samples, sessions};
+use crate::{
+    ApiError, ControlKey, Metrics, chat, control, error, health, metrics, models, samples, sessions,
+};
 
 /// The state behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -44,7 +48,7 @@ impl Default for Limits {
 
 /// All routes.
 pub fn router(app: App) -> Router {
-    let body = app.limits.body;
+    let Limits { body, head, .. } = app.limits;
     Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(metrics::scrape))
@@ -60,6 +64,16 @@ pub fn router(app: App) -> Router {
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(DefaultBodyLimit::max(body))
+        .layer(middleware::from_fn(move |request, next| within(head, request, next)))
         .layer(CatchPanicLayer::custom(error::panicked))
         .with_state(app)
+}
+
+/// Refuses a head over the limit. The connection's own buffer bounds it too, but only roughly.
+async fn within(limit: usize, request: Request, next: Next) -> Response {
+    let fields = request.headers().iter().map(|(name, value)| name.as_str().len() + value.len());
+    if request.uri().path().len() + fields.sum::<usize>() > limit {
+        return ApiError::head_too_large(limit).into_response();
+    }
+    next.run(request).await
 }

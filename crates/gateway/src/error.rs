@@ -58,6 +58,12 @@ impl ApiError {
         Self::new(StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key", message)
     }
 
+    /// A request's head is over the limit.
+    pub(crate) fn head_too_large(limit: usize) -> Self {
+        let message = format!("the request's head is larger than {limit} bytes");
+        Self::new(StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE, INVALID, "head_too_large", message)
+    }
+
     /// A handler panicked: the request fails, the server goes on.
     pub(crate) fn internal() -> Self {
         let message = "the server failed on this request; its log says where";

@@ -7,7 +7,7 @@ use verbatim_events::{Cause, Event, GroupId};
 use verbatim_samples::{Assembly, Options, Rewards, Row, assemble};
 use verbatim_session::OpenOptions;
 
-use crate::run::Context;
+use crate::context::Context;
 use crate::{Keep, Task};
 
 /// How a group ended.

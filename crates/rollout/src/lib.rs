@@ -4,6 +4,7 @@
 //! process and session of the group is gone; one agent's failure never touches another group; every
 //! group ends as rows on disk or as a drop with its cause.
 
+mod context;
 mod dataset;
 mod error;
 mod group;

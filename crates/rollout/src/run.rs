@@ -8,21 +8,13 @@ use verbatim_events::Event;
 use verbatim_process::Launcher;
 use verbatim_session::Sessions;
 
+use crate::context::Context;
 use crate::{Outcome, Plan, RolloutError, Summary, Task, group, write};
 
 /// What a rollout runs with.
 pub struct Run {
     context: Arc<Context>,
     at_once: usize,
-}
-
-/// What every group needs.
-pub(crate) struct Context {
-    pub(crate) plan: Plan,
-    pub(crate) sessions: Sessions,
-    pub(crate) launcher: Launcher,
-    /// The server's root, without a trailing slash.
-    pub(crate) server: String,
 }
 
 /// Someone who watches.

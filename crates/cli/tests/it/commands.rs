@@ -1,6 +1,6 @@
 //! The other commands, and what they say when something is wrong.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::Stdio;
 
 use crate::support::{GOOD, Rollout, text, verbatim};
@@ -83,4 +83,45 @@ fn serve_says_where_it_listens_and_ends_on_a_signal() {
     let pid = rustix::process::Pid::from_raw(child.id() as i32).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert!(child.wait().unwrap().success());
+}
+
+/// Takes HTTP requests until one is a POST to this path; returns its body.
+fn posted(listener: &std::net::TcpListener, path: &str) -> Vec<u8> {
+    loop {
+        let (socket, _) = listener.accept().unwrap();
+        socket.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+        let mut reader = BufReader::new(socket);
+        let mut first = String::new();
+        reader.read_line(&mut first).unwrap();
+        let mut length = 0;
+        loop {
+            let mut line = String::new();
+            reader.read_line(&mut line).unwrap();
+            if let Some(value) = line.to_ascii_lowercase().strip_prefix("content-length:") {
+                length = value.trim().parse().unwrap();
+            }
+            if line.trim().is_empty() {
+                break;
+            }
+        }
+        let mut body = vec![0; length];
+        reader.read_exact(&mut body).unwrap();
+        reader.into_inner().write_all(b"HTTP/1.1 200 OK\r\ncontent-length: 0\r\n\r\n").unwrap();
+        if first.starts_with(&format!("POST {path} ")) {
+            return body;
+        }
+    }
+}
+
+#[test]
+fn spans_are_exported_where_the_settings_say() {
+    let collector = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let otlp = format!("log.otlp=http://{}", collector.local_addr().unwrap());
+    let rollout = Rollout::new(GOOD, 1, 1, "");
+    let running = std::thread::spawn(move || rollout.run(&["--set", &otlp]));
+    let spans = posted(&collector, "/v1/traces");
+    let text = String::from_utf8_lossy(&spans);
+    assert!(text.contains("turn") && text.contains("verbatim") && text.contains("session"), "{text}");
+    drop(collector);
+    assert!(running.join().unwrap().status.success());
 }

@@ -130,3 +130,10 @@ async fn wrong_options_of_a_session_are_named() {
         assert!(reply["error"]["message"].as_str().unwrap().contains(names), "{reply}");
     }
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_head_over_the_limit_is_431() {
+    let server = Server::saying([text("x")]).await;
+    let request = server.client.get(format!("{}/health", server.url)).header("x-long", "x".repeat(100_000));
+    assert_eq!(request.send().await.unwrap().status(), StatusCode::REQUEST_HEADER_FIELDS_TOO_LARGE);
+}
