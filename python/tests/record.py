@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Record multi-turn runs of real agents: their rows in each format, and their sessions' trees.
+"""Record multi-turn runs of real agents: their rows in each format, and what they sent.
 
 usage: record.py FOLDER      one run of each agent on the embedded model, into FOLDER
 
 FOLDER/NAME.jsonl, NAME.parquet, NAME.safetensors are the rows as the server gave them;
-FOLDER/NAME.session.json is the session's tree with the messages, and the agent's exit status.
+FOLDER/NAME.session.json holds the agent's exit status and each turn's request as it was on the wire.
 """
 import json
 import pathlib
@@ -14,6 +14,7 @@ import tempfile
 from agent_runs import RUNS, Ended
 from rows import FORMATS, from_jsonl
 from server import Server, Session
+from tap import Tap
 
 SEEDS = range(8)
 
@@ -24,8 +25,8 @@ def record(server: Server, name: str, folder: pathlib.Path) -> tuple[Session, En
     ended = Ended("not run")
     for seed in SEEDS:
         session = server.open()
-        with tempfile.TemporaryDirectory() as place:
-            ended = RUNS[name](session, pathlib.Path(place), seed)
+        with tempfile.TemporaryDirectory() as place, Tap(server.url, session.token) as tap:
+            ended = RUNS[name](Session(tap.url, session.token), pathlib.Path(place), seed)
         if any(len(row.turns) >= 2 for row in from_jsonl(session.rows_file("jsonl"))):
             break
     else:
@@ -33,7 +34,7 @@ def record(server: Server, name: str, folder: pathlib.Path) -> tuple[Session, En
     for extension in FORMATS:
         content = session.rows_file(extension, reward=1.0, metadata={"exit_status": ended.status})
         (folder / f"{name}.{extension}").write_bytes(content)
-    kept = {"agent": name, "seed": seed, "exit_status": ended.status, "session": session.tree()}
+    kept = {"agent": name, "seed": seed, "exit_status": ended.status, "turns": tap.kept}
     (folder / f"{name}.session.json").write_text(json.dumps(kept, indent=1) + "\n")
     return session, ended
 

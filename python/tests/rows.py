@@ -1,7 +1,6 @@
 """Rows files, read with the packages that their formats belong to and nothing of ours."""
 import io
 import json
-import pathlib
 from dataclasses import dataclass
 
 import numpy
@@ -107,16 +106,3 @@ def same(one: list[Row], other: list[Row]) -> bool:
         return (row.tokens, row.loss_mask, logprobs, row.prompt_length, row.status, row.reward, row.turns)
 
     return [comparable(row) for row in one] == [comparable(row) for row in other]
-
-
-def shifted(jsonl: pathlib.Path, out: pathlib.Path) -> None:
-    """A copy in which every logprob stands one sampled token too late: the mistake that an
-    off-by-one in a server or a trainer makes. The values themselves are all genuine."""
-    lines = []
-    for text in jsonl.read_bytes().splitlines():
-        line = json.loads(text)
-        at = [i for i, value in enumerate(line["logprobs"]) if value is not None]
-        for to, source in zip(at, [at[-1], *at[:-1]]):
-            line["logprobs"][to] = json.loads(text)["logprobs"][source]
-        lines.append(json.dumps(line))
-    out.write_text("\n".join(lines) + "\n")

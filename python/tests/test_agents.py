@@ -7,8 +7,9 @@ from dataclasses import dataclass
 import pytest
 
 from agent_runs import RUNS, Ended
+from planted import shifted
 from record import record
-from rows import FORMATS, READERS, Row, same, shifted
+from rows import FORMATS, READERS, Row, same
 from server import Server, Session, verify_rows
 
 
