@@ -6,8 +6,8 @@
 use axum::extract::State;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
+use prometheus_client::encoding::EncodeLabelSet;
 use prometheus_client::encoding::text::encode;
-use prometheus_client::encoding::{EncodeLabelSet, EncodeLabelValue};
 use prometheus_client::metrics::counter::Counter;
 use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
@@ -37,27 +37,12 @@ struct TurnLabels {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct TokenLabels {
-    kind: Kind,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-enum Kind {
-    Observed,
-    Sampled,
-    Cached,
+    kind: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct PhaseLabels {
-    phase: Phase,
-}
-
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelValue)]
-enum Phase {
-    Prepare,
-    Held,
-    FirstToken,
-    Generate,
+    phase: &'static str,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -110,18 +95,18 @@ impl Metrics {
         };
         let cached = turn.generated.cached_tokens.unwrap_or_default();
         for (kind, count) in [
-            (Kind::Observed, observed as u64),
-            (Kind::Sampled, turn.generated.sampled.len() as u64),
-            (Kind::Cached, u64::from(cached)),
+            ("observed", observed as u64),
+            ("sampled", turn.generated.sampled.len() as u64),
+            ("cached", u64::from(cached)),
         ] {
             self.tokens.get_or_create(&TokenLabels { kind }).inc_by(count);
         }
         let timings = &turn.timings;
         for (phase, took) in [
-            (Phase::Prepare, timings.prepare),
-            (Phase::Held, timings.held),
-            (Phase::FirstToken, timings.first_token),
-            (Phase::Generate, timings.generate),
+            ("prepare", timings.prepare),
+            ("held", timings.held),
+            ("first_token", timings.first_token),
+            ("generate", timings.generate),
         ] {
             self.seconds.get_or_create(&PhaseLabels { phase }).observe(took.as_secs_f64());
         }

@@ -57,6 +57,7 @@ async fn metrics_fold_the_same_causes_and_count_what_exists() {
         "verbatim_lost_total{cause=\"field_ignored\",detail=\"user\"} 2",
         "verbatim_lost_total{cause=\"forked\",detail=\"\"} 1",
         "verbatim_sessions 1",
+        "verbatim_turn_seconds_count{phase=\"first_token\"} 2",
         "verbatim_attempts_running 0",
     ] {
         assert!(metrics.lines().any(|found| found == line), "{line} is not in\n{metrics}");
