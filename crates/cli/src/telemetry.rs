@@ -1,5 +1,7 @@
 //! Logs, and traces where they are wanted.
 
+use std::io::IsTerminal;
+
 use anyhow::Context;
 use opentelemetry::trace::TracerProvider;
 use opentelemetry_otlp::{SpanExporter, WithExportConfig};
@@ -23,7 +25,10 @@ impl Telemetry {
     pub(crate) fn start(config: &LogConfig) -> anyhow::Result<Self> {
         let filter = std::env::var("RUST_LOG").unwrap_or_else(|_| config.filter.clone());
         let filter = EnvFilter::try_new(&filter).with_context(|| format!("log.filter: {filter:?}"))?;
-        let lines = tracing_subscriber::fmt::layer().with_writer(std::io::stderr).with_target(false);
+        let lines = tracing_subscriber::fmt::layer()
+            .with_writer(std::io::stderr)
+            .with_ansi(std::io::stderr().is_terminal())
+            .with_target(false);
         let lines = if config.json { lines.json().boxed() } else { lines.boxed() };
         let provider = config.otlp.as_deref().map(exporter).transpose()?;
         let spans = provider

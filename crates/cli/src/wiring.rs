@@ -113,20 +113,21 @@ pub(crate) fn control_key(config: &Config) -> anyhow::Result<Option<ControlKey>>
     Ok(Some(ControlKey::new(&text).with_context(|| path.display().to_string())?))
 }
 
-/// Waits for Ctrl-C or SIGTERM.
-pub(crate) async fn interrupted() {
-    let mut terminate = match tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()) {
-        Ok(terminate) => terminate,
-        Err(error) => {
-            tracing::warn!(%error, "cannot hear SIGTERM");
-            let _ = tokio::signal::ctrl_c().await;
-            return;
+/// Hears Ctrl-C and SIGTERM from now on; what it returns waits for either.
+///
+/// # Errors
+/// If the process cannot listen to signals.
+pub(crate) fn interruption() -> anyhow::Result<impl Future<Output = ()>> {
+    use tokio::signal::unix::{SignalKind, signal};
+
+    let mut interrupt = signal(SignalKind::interrupt())?;
+    let mut terminate = signal(SignalKind::terminate())?;
+    Ok(async move {
+        tokio::select! {
+            _ = interrupt.recv() => {}
+            _ = terminate.recv() => {}
         }
-    };
-    tokio::select! {
-        _ = tokio::signal::ctrl_c() => {}
-        _ = terminate.recv() => {}
-    }
+    })
 }
 
 fn session_settings(config: &Config) -> anyhow::Result<Settings> {

@@ -71,7 +71,7 @@ fn nodes(forest: &Forest) -> Vec<Value> {
     let node = |id: verbatim_events::NodeId, node: &Node| match &node.body {
         Body::Observation(observation) => json!({
             "id": id, "parent": node.parent, "kind": "observation", "tokens": node.ids().len(),
-            "trim": observation.trim, "messages": observation.messages,
+            "trim": observation.trim, "messages": observation.messages, "setup": observation.setup,
         }),
         Body::Generation(generation) => json!({
             "id": id, "parent": node.parent, "kind": "generation", "tokens": node.ids().len(),

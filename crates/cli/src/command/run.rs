@@ -18,7 +18,7 @@ use crate::args;
 use crate::config::{AgentConfig, Config, DatasetConfig, Origin};
 use crate::model;
 use crate::telemetry::Telemetry;
-use crate::wiring::{Service, interrupted, quoted, settings};
+use crate::wiring::{Service, interruption, quoted, settings};
 
 /// Runs a rollout file.
 pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
@@ -57,6 +57,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let folder = plan.folder.clone();
     let run = Run::new(plan, service.sessions.clone(), Launcher::this()?, service.url.clone());
 
+    let interrupted = interruption()?;
     let stop = CancellationToken::new();
     let mut bar = Bar::new(tasks.len());
     let began = Instant::now();
@@ -65,7 +66,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
         tokio::pin!(running);
         tokio::select! {
             summary = &mut running => summary,
-            () = interrupted() => {
+            () = interrupted => {
                 eprintln!("\ninterrupted: ending agents; finished groups stay in {}", folder.display());
                 stop.cancel();
                 running.await

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use crate::args::Serve;
 use crate::model;
 use crate::telemetry::Telemetry;
-use crate::wiring::{Service, control_key, interrupted, quoted, settings};
+use crate::wiring::{Service, control_key, interruption, quoted, settings};
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
@@ -27,6 +27,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let control = control_key(&config)?;
     let loaded = model::load(&config).await?;
     let service = Service::start(&config, &loaded, control).await?;
+    let interrupted = interruption()?;
     let engine = loaded.engine.capabilities();
     println!(
         "listening on {} (engine {}, model {}, family {}, context {})",
@@ -36,7 +37,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         loaded.family.name(),
         engine.max_context
     );
-    interrupted().await;
+    interrupted.await;
     eprintln!("closing sessions");
     service.stop().await;
     Ok(ExitCode::SUCCESS)

@@ -52,6 +52,9 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         bos: files.bos.map(spell),
     };
     let family = family(&config.family, &hints, Arc::clone(&tokenizer))?;
+    for warning in family.warnings() {
+        tracing::warn!(family = family.name(), "the chat template {warning}");
+    }
     let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
     check(engine.as_ref(), family.as_ref()).await?;
     let model = match config.engine.kind {

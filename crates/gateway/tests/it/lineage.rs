@@ -76,7 +76,10 @@ async fn tools_that_change_begin_another_root() {
     let body = json!({"messages": [user("hi"), first, user("on")], "tools": tools});
     assert_eq!(server.turn(&session, &body).await.0, StatusCode::OK);
     assert_eq!(server.lost("rerooted"), 1);
-    assert_eq!(server.tree(&session).await["leaves"].as_array().unwrap().len(), 2);
+    let tree = server.tree(&session).await;
+    assert_eq!(tree["leaves"].as_array().unwrap().len(), 2);
+    let setups = [0, 2].map(|node| tree["nodes"][node]["setup"].clone());
+    assert_eq!(setups, [json!({}), json!({"tools": tools})], "each root shows what it was rendered with");
 }
 
 #[tokio::test(flavor = "multi_thread")]
