@@ -4,14 +4,18 @@ use std::fs::{File, OpenOptions};
 use std::io::{BufWriter, Write};
 use std::path::Path;
 use std::sync::mpsc::{Sender, channel};
+use std::thread::JoinHandle;
 
 use anyhow::Context;
 use serde_json::Value;
 use verbatim_events::{Event, Observer, record};
 
 /// Writes events on a thread of its own, in their order, so that who commits does not wait for the
-/// disk.
-pub(crate) struct EventLog(Sender<Value>);
+/// disk. Dropping it waits until the last one is written.
+pub(crate) struct EventLog {
+    lines: Option<Sender<Value>>,
+    writer: Option<JoinHandle<()>>,
+}
 
 impl EventLog {
     /// Appends to the file at `path`.
@@ -28,8 +32,9 @@ impl EventLog {
             .open(path)
             .with_context(|| format!("cannot write {}", path.display()))?;
         let (sender, lines) = channel();
-        std::thread::Builder::new().name("event-log".into()).spawn(move || write(file, lines))?;
-        Ok(Self(sender))
+        let writer =
+            std::thread::Builder::new().name("event-log".into()).spawn(move || write(file, lines))?;
+        Ok(Self { lines: Some(sender), writer: Some(writer) })
     }
 }
 
@@ -52,7 +57,18 @@ fn write(file: File, lines: std::sync::mpsc::Receiver<Value>) {
 
 impl Observer for EventLog {
     fn observe(&self, event: &Event) {
-        // A writer that failed has said so.
-        let _ = self.0.send(record(event));
+        if let Some(lines) = &self.lines {
+            // A writer that failed has said so.
+            let _ = lines.send(record(event));
+        }
+    }
+}
+
+impl Drop for EventLog {
+    fn drop(&mut self) {
+        self.lines = None;
+        if let Some(writer) = self.writer.take() {
+            let _ = writer.join();
+        }
     }
 }
