@@ -8,7 +8,8 @@ use std::time::Duration;
 /// model over HTTP.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Agent {
-    /// The command, run by `/bin/bash -lc`.
+    /// The command, run by `/bin/bash -c`: no login shell, whose profile would take time at each start, could
+    /// override what the agent is told, and may leave a lock behind when it is killed.
     pub command: String,
     /// Where it runs.
     pub cwd: PathBuf,

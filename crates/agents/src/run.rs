@@ -63,7 +63,7 @@ pub async fn run(
     std::fs::write(&task, serde_json::to_vec(input).map_err(std::io::Error::other)?)?;
     let place = Place { folder: folder.path(), input: &task, output: &left };
     let spec = Spec {
-        argv: vec!["/bin/bash".into(), "-lc".into(), agent.command.clone()],
+        argv: vec!["/bin/bash".into(), "-c".into(), agent.command.clone()],
         cwd: agent.cwd.clone(),
         env: variables(seat, place, &agent.env),
         hide: HIDDEN.map(str::to_owned).to_vec(),

@@ -105,7 +105,7 @@ fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
     let Some(command) = &agent.setup else { return Ok(()) };
     eprintln!("setting the agent up: {command}");
     let status = std::process::Command::new("/bin/bash")
-        .args(["-lc", command])
+        .args(["-c", command])
         .current_dir(&agent.cwd)
         .status()
         .with_context(|| format!("cannot run agent.setup in {}", agent.cwd.display()))?;

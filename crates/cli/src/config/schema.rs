@@ -235,7 +235,7 @@ fn input_key() -> String {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct AgentConfig {
-    /// The command, run by `bash -lc`.
+    /// The command, run by `bash -c`.
     pub(crate) command: String,
     /// A command that is run once before any agent, to build or install it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
