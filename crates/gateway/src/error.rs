@@ -5,6 +5,7 @@ use axum::extract::rejection::BytesRejection;
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
+use serde::de::DeserializeOwned;
 use verbatim_engine::EngineError;
 use verbatim_forest::Refusal;
 use verbatim_samples::RowError;
@@ -159,4 +160,12 @@ pub(crate) fn panicked(_: Box<dyn std::any::Any + Send>) -> Response {
 /// A JSON reply.
 pub(crate) fn json<T: Serialize>(value: T) -> Response {
     Json(value).into_response()
+}
+
+/// A JSON body that may be left out.
+pub(crate) fn optional<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    if body.trim_ascii().is_empty() {
+        return Ok(T::default());
+    }
+    serde_json::from_slice(body).map_err(|error| ApiError::invalid("body", error))
 }

@@ -10,10 +10,10 @@ use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Map, Value};
-use verbatim_events::Event;
-use verbatim_samples::{Assembly, Envelope, Format, Options, Pick, Rewards, assemble, write_safetensors};
+use verbatim_samples::{Envelope, Format, Options, Pick, Rewards, assemble, write_safetensors};
 use verbatim_session::Session;
 
+use crate::error::optional;
 use crate::{ApiError, App};
 
 #[derive(Default, Deserialize)]
@@ -40,12 +40,7 @@ pub(crate) async fn samples(
 ) -> Result<Response, ApiError> {
     app.controlled(&headers)?;
     let session = app.sessions.get(&token)?;
-    let body = body?;
-    let asked: Asked = if body.trim_ascii().is_empty() {
-        Asked::default()
-    } else {
-        serde_json::from_slice(&body).map_err(|error| ApiError::invalid("body", error))?
-    };
+    let asked: Asked = optional(&body?)?;
     let format = match asked.format.as_deref() {
         None => Format::Safetensors,
         Some(name) => Format::of(&format!(".{name}")).map_err(|error| ApiError::invalid("format", error))?,
@@ -65,25 +60,15 @@ fn rows(app: &App, session: &Session, asked: Asked, format: Format) -> Result<Ve
     };
     let assembly = session.with_forest(|forest| assemble(forest, session.id(), session.group(), &options))?;
     if session.first_assembly() {
-        report(app, session, &assembly);
+        // Later assemblies would tell the same losses again.
+        assembly.tell(session.id(), app.sessions.observers());
     }
     if format != Format::Safetensors {
         return Ok(format.write(&assembly.rows)?);
     }
     let tokenizer = app.sessions.family().tokenizer();
-    let decode = |ids: &[verbatim_tokens::TokenId]| {
-        let bytes: Vec<u8> = ids.iter().flat_map(|id| tokenizer.bytes(*id)).copied().collect();
-        String::from_utf8_lossy(&bytes).into_owned()
-    };
     let mut session_metadata = Map::new();
     session_metadata.insert("session".to_owned(), Value::from(session.id().as_str()));
     let envelope = Envelope { session_metadata, empty: assembly.empty };
-    Ok(write_safetensors(&assembly.rows, &envelope, decode)?)
-}
-
-/// Tells the losses of a session's first assembly; later ones would count them again.
-fn report(app: &App, session: &Session, assembly: &Assembly) {
-    assembly.losses().for_each(|(cause, count)| {
-        app.sessions.observers().tell(&Event::Lost { session: session.id().clone(), cause, count });
-    });
+    Ok(write_safetensors(&assembly.rows, &envelope, |ids| tokenizer.text(ids))?)
 }

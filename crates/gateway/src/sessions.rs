@@ -29,12 +29,7 @@ pub(crate) async fn open(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     app.controlled(&headers)?;
-    let body = body?;
-    let asked: Open = if body.trim_ascii().is_empty() {
-        Open::default()
-    } else {
-        serde_json::from_slice(&body).map_err(|error| ApiError::invalid("body", error))?
-    };
+    let asked: Open = error::optional(&body?)?;
     let matcher = asked
         .matcher
         .map(|name| matcher_by_name(&name).map_err(|error| ApiError::invalid("matcher", error)))

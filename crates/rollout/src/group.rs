@@ -4,7 +4,7 @@ use futures::future::join_all;
 use tokio_util::sync::CancellationToken;
 use verbatim_agents::{AgentFailure, Output, Seat, run};
 use verbatim_events::{Cause, Event, GroupId};
-use verbatim_samples::{Assembly, Options, Rewards, Row, assemble};
+use verbatim_samples::{Options, Rewards, Row, assemble};
 use verbatim_session::OpenOptions;
 
 use crate::context::Context;
@@ -169,17 +169,11 @@ fn rows(
             Err(Failed { cause: Cause::NoTurns, text, again: true })
         }
         Ok(assembly) => {
-            report(context, session, &assembly);
+            assembly.tell(session.id(), context.sessions.observers());
             Ok(assembly.rows)
         }
         Err(error) => Err(Failed { cause: Cause::RowRefused, text: error.to_string(), again: false }),
     }
-}
-
-fn report(context: &Context, session: &verbatim_session::Session, assembly: &Assembly) {
-    assembly.losses().for_each(|(cause, count)| {
-        context.sessions.observers().tell(&Event::Lost { session: session.id().clone(), cause, count });
-    });
 }
 
 fn failed(failure: &AgentFailure) -> Failed {

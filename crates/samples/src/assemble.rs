@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use serde_json::{Map, Value};
-use verbatim_events::{Cause, Finish, GroupId, NodeId, SessionId};
+use verbatim_events::{Cause, Event, Finish, GroupId, NodeId, Observers, SessionId};
 use verbatim_forest::{Forest, Generation, Segment};
 use verbatim_tokens::{LogprobKind, MaskCause, Runs};
 
@@ -73,6 +73,13 @@ impl Assembly {
                 _ => None,
             });
         self.unowned.iter().map(|unowned| (unowned.cause.clone(), unowned.tokens as u64)).chain(shared)
+    }
+
+    /// Tells the losses.
+    pub fn tell(&self, session: &SessionId, observers: &Observers) {
+        for (cause, count) in self.losses() {
+            observers.tell(&Event::Lost { session: session.clone(), cause, count });
+        }
     }
 }
 

@@ -30,6 +30,12 @@ pub trait Tokenizer: Send + Sync {
     /// token's spelling. Empty for ids that no vocabulary entry has.
     fn bytes(&self, id: TokenId) -> &[u8];
 
+    /// What ids spell, special tokens included. Bytes that are no UTF-8 become U+FFFD.
+    fn text(&self, ids: &[TokenId]) -> String {
+        let bytes: Vec<u8> = ids.iter().flat_map(|id| self.bytes(*id)).copied().collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+
     /// The id of an added or special token, by its exact spelling.
     fn special(&self, spelling: &str) -> Option<TokenId>;
 

@@ -8,7 +8,7 @@ use anstyle::{AnsiColor, Style};
 use anyhow::{Context, bail, ensure};
 use verbatim_samples::{Format, Row};
 use verbatim_tokenizer::Tokenizer;
-use verbatim_tokens::{MaskCause, TokenId};
+use verbatim_tokens::MaskCause;
 
 use super::rows_files;
 use crate::args::Inspect;
@@ -101,7 +101,7 @@ fn text(row: &Row, tokenizer: &dyn Tokenizer) {
     for (mask, count) in row.mask.iter() {
         let style = style(*mask);
         // Colours end at line ends, so that a pager can show any part.
-        for (number, piece) in spell(tokenizer, &row.tokens[at..at + count]).split('\n').enumerate() {
+        for (number, piece) in tokenizer.text(&row.tokens[at..at + count]).split('\n').enumerate() {
             if number > 0 {
                 println!("  {line}");
                 line.clear();
@@ -122,12 +122,7 @@ fn list(row: &Row, tokenizer: &dyn Tokenizer) {
         let logprob = row.logprobs[at].map_or("-".to_owned(), |logprob| format!("{logprob:.4}"));
         let version = row.versions.get(at).and_then(Option::as_ref).map_or("-", |version| version.as_str());
         let why = mask.map_or("trained", |mask| mask.as_str());
-        let text = spell(tokenizer, &[*id]);
+        let text = tokenizer.text(&[*id]);
         println!("  {at:>6} {:>7} {logprob:>9} {version:>8} {style}{why:<13}{style:#} {text:?}", id.0);
     }
-}
-
-fn spell(tokenizer: &dyn Tokenizer, ids: &[TokenId]) -> String {
-    let bytes: Vec<u8> = ids.iter().flat_map(|id| tokenizer.bytes(*id)).copied().collect();
-    String::from_utf8_lossy(&bytes).into_owned()
 }

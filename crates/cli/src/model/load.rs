@@ -44,7 +44,7 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         EngineKind::Sim => (None, files(&path)?),
     };
     let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
-    let spell = |id: TokenId| String::from_utf8_lossy(tokenizer.bytes(id)).into_owned();
+    let spell = |id: TokenId| tokenizer.text(&[id]);
     let hints = Hints {
         model: &config.engine.model,
         template: files.template.as_deref(),

@@ -28,6 +28,5 @@ pub(super) fn entries(tokenizer: &dyn Tokenizer, tokens: &[SampledToken]) -> Vec
 }
 
 fn spell(tokenizer: &dyn Tokenizer, id: TokenId) -> (String, Vec<u8>) {
-    let bytes = tokenizer.bytes(id);
-    (String::from_utf8_lossy(bytes).into_owned(), bytes.to_vec())
+    (tokenizer.text(&[id]), tokenizer.bytes(id).to_vec())
 }
