@@ -23,7 +23,8 @@ pub enum Fault {
         /// The body, sent as JSON whatever it holds.
         body: String,
     },
-    /// 503 in the wire's own words for a full queue.
+    /// 503 in the wire's own words for a full queue. (SGLang's scheduler says it inside a stream too:
+    /// that is [`Fault::Abort`] after no tokens with status 503.)
     QueueFull,
     /// 429 with `retry-after: 1`.
     TooMany,

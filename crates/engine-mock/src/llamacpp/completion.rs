@@ -85,8 +85,11 @@ pub(super) async fn complete(call: Call) -> Response {
     };
     let context = call.shared.context();
     if ids.len() >= context {
-        let words = "the request exceeds the available context size, try increasing it";
-        let mut refused = error_body(400, words);
+        let words = format!(
+            "request ({} tokens) exceeds the available context size ({context} tokens), try increasing it",
+            ids.len()
+        );
+        let mut refused = error_body(400, &words);
         refused["type"] = "exceed_context_size_error".into();
         refused["n_prompt_tokens"] = ids.len().into();
         refused["n_ctx"] = context.into();
@@ -119,7 +122,8 @@ fn understand(call: &Call, body: &Value, ids: Vec<u32>) -> Asked {
     let number = |name: &str, default: f64| body[name].as_f64().unwrap_or(default) as f32;
     let room = shared.context() - ids.len();
     let limit = body["n_predict"].as_i64().or(body["max_tokens"].as_i64()).unwrap_or(-1);
-    let limit = usize::try_from(limit).map_or(room, |limit| limit.min(room));
+    // None is one, as seen.
+    let limit = usize::try_from(limit).map_or(room, |limit| limit.clamp(1, room));
     let ignored = body["ignore_eos"].as_bool().unwrap_or_default();
     let stop_ids =
         if ignored { Vec::new() } else { shared.options.eos.iter().copied().map(TokenId).collect() };
@@ -152,8 +156,10 @@ fn understand(call: &Call, body: &Value, ids: Vec<u32>) -> Asked {
 }
 
 fn ids(value: &Value) -> Result<Vec<u32>, String> {
-    let list = value.as_array().filter(|list| !list.is_empty());
-    let list = list.ok_or("a prompt of token ids is needed: this mock has no tokenizer")?;
+    let list = value.as_array().ok_or("a prompt of token ids is needed: this mock has no tokenizer")?;
+    if list.is_empty() {
+        return Err("\"prompt\" must not be empty".into());
+    }
     let id = |id: &Value| id.as_u64().and_then(|id| u32::try_from(id).ok());
-    list.iter().map(|value| id(value).ok_or(format!("{value} is no token id"))).collect()
+    list.iter().map(|value| id(value).ok_or("Prompt contains invalid tokens".to_owned())).collect()
 }

@@ -16,11 +16,15 @@ pub(super) struct Shape {
     post: bool,
     probabilities: bool,
     slot: i64,
+    /// What a whole reply is to have; all of it if this is empty.
+    fields: Vec<String>,
 }
 
 impl Shape {
     pub(super) fn read(body: &Value) -> Self {
+        let fields = body["response_fields"].as_array().into_iter().flatten();
         Self {
+            fields: fields.filter_map(Value::as_str).map(ToOwned::to_owned).collect(),
             ids: body["return_tokens"].as_bool().unwrap_or_default(),
             post: body["post_sampling_probs"].as_bool().unwrap_or_default(),
             probabilities: body["n_probs"].as_u64().unwrap_or_default() > 0,
@@ -100,9 +104,23 @@ pub(super) fn whole(run: &Run, shape: &Shape) -> Value {
         body["tokens"] = run.tally.ids.clone().into();
     }
     if shape.probabilities && !run.tally.plan.has(&Fault::NoLogprobs) {
-        body["completion_probabilities"] = probabilities(run, shape, 0).into();
+        let mut list = probabilities(run, shape, 0);
+        list.truncate(list.len().saturating_sub(swallowed(run)));
+        body["completion_probabilities"] = list.into();
+    }
+    if let Some(body) = body.as_object_mut().filter(|_| !shape.fields.is_empty()) {
+        body.retain(|name, _| shape.fields.iter().any(|field| field == name));
     }
     body
+}
+
+/// How many tokens a stop string reaches into: a whole reply has their ids but not their probabilities.
+fn swallowed(run: &Run) -> usize {
+    let Some(Finish::Stop(Matched::Text(stop))) = &run.tally.finish else { return 0 };
+    let ids = &run.tally.ids;
+    let text = |count: usize| run.shared.text(&ids[..count]).unwrap_or_default();
+    let Some(start) = text(ids.len()).find(stop.as_str()) else { return 0 };
+    (1..=ids.len()).filter(|count| text(*count).len() > start).count()
 }
 
 fn last(run: &Run, shape: &Shape) -> Value {
@@ -134,7 +152,7 @@ impl Events for Chunks {
         }
         let mut chunk = json!({
             "index": 0, "content": text(run, sent), "tokens": shown.iter().map(|token| token.id).collect::<Vec<_>>(),
-            "stop": false, "id_slot": self.0.slot,
+            "stop": false, "id_slot": -1,
             "tokens_predicted": run.tally.len(), "tokens_evaluated": run.tally.prompt.len(),
         });
         if self.0.probabilities && !run.tally.plan.has(&Fault::NoLogprobs) {

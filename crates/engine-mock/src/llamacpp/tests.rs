@@ -54,6 +54,21 @@ async fn incomplete_characters_are_lost_on_the_way() {
 }
 
 #[tokio::test]
+async fn a_stop_string_takes_probabilities_along() {
+    let decode = |ids: &[u32]| ids.iter().map(|id| format!("<{id}>")).collect();
+    let server = mock(Options { decode: Some(std::sync::Arc::new(decode)), ..options() }).await;
+    let mut body = ask(false);
+    body["stop"] = json!(["6><7"]);
+    body["response_fields"] = json!(["tokens", "completion_probabilities", "stopping_word"]);
+    let (_, reply) = post(&server, "/completion", &body).await;
+    assert_eq!((&reply["tokens"], &reply["stopping_word"]), (&json!([5, 6, 7]), &json!("6><7")));
+    assert_eq!(
+        (reply["completion_probabilities"].as_array().unwrap().len(), reply.get("content")),
+        (1, None)
+    );
+}
+
+#[tokio::test]
 async fn refusals_and_disconnects() {
     let server = slow(Options { api_key: Some("k".into()), ..options() }).await;
     assert_eq!(post(&server, "/completion", &ask(false)).await.0, 401);

@@ -19,7 +19,7 @@ pub(super) async fn complete(call: Call) -> Response {
     };
     let body = call.seen.json();
     let flag = |name: &str| body[name].as_bool().unwrap_or_default();
-    if !body["messages"].as_array().is_some_and(|messages| !messages.is_empty()) {
+    if body["messages"].as_array().is_none_or(Vec::is_empty) {
         return flat(400, "Messages cannot be empty.");
     }
     if flag("stream") {
