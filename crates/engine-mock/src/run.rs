@@ -126,7 +126,7 @@ impl Run {
         if self.asked.score_from.is_some()
             && let Some(scorer) = self.shared.engine.score()
         {
-            self.tally.scores = scorer.score(self.asked.prompt().ids.to_vec()).await.ok();
+            self.tally.scores = scorer.score(self.asked.prompt().ids.to_vec(), 0).await.ok();
         }
         // A call for no tokens only reads. (The reference has SGLang report one logprob all the same;
         // 0.5.17 was seen to report none.)
