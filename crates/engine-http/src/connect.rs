@@ -187,7 +187,7 @@ async fn sglang(http: Http, options: &Options) -> Result<Server, EngineError> {
     let name = info.served_model_name.clone().or(info.model_path.clone()).unwrap_or_else(|| "sglang".into());
     let experts = info.enable_return_routed_experts && options.experts.is_some();
     let capabilities = Capabilities {
-        logprobs: LogprobKind::Tempered,
+        logprobs: options.logprobs.unwrap_or(LogprobKind::Tempered),
         top_logprobs: if options.parse == Parse::Engine { 0 } else { TOP_LOGPROBS },
         versions: model.weight_version.is_some(),
         version: model.weight_version.clone().map(Version::new),
@@ -246,10 +246,11 @@ async fn vllm(http: Http, options: &Options) -> Result<Server, EngineError> {
     let mode = config.as_ref().and_then(|config| find(config, "logprobs_mode")?.as_str());
     let flag = |name: &str| config.as_ref().and_then(|config| find(config, name)?.as_bool());
     let route = if tokens_route { Route::Generate } else { Route::Completions };
-    let logprobs = match mode {
-        Some("processed_logprobs") => LogprobKind::Processed,
-        Some(_) => LogprobKind::Raw,
-        None => logprobs_kind(&http, &model.id).await.unwrap_or(LogprobKind::Raw),
+    let logprobs = match (options.logprobs, mode) {
+        (Some(kind), _) => kind,
+        (None, Some("processed_logprobs")) => LogprobKind::Processed,
+        (None, Some(_)) => LogprobKind::Raw,
+        (None, None) => logprobs_kind(&http, &model.id).await.unwrap_or(LogprobKind::Raw),
     };
     let capabilities = Capabilities {
         logprobs,

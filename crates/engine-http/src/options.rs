@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use verbatim_tokens::LogprobKind;
+
 /// What a user decides about the engines' HTTP side.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -14,6 +16,9 @@ pub struct Options {
     /// The model's layers and its experts a token, for an engine that sends routed experts without
     /// their shape (SGLang).
     pub experts: Option<ExpertsShape>,
+    /// Which distribution logprobs are of, where the server was made to report another than it usually
+    /// does (`SGLANG_RETURN_ORIGINAL_LOGPROB`); `None` is what is known of its kind.
+    pub logprobs: Option<LogprobKind>,
     /// Prompt and reply together may hold this many tokens, where the engine does not say or says more.
     pub max_context: Option<usize>,
     /// Ids are below this, where the engine does not say.
@@ -57,6 +62,7 @@ impl Default for Options {
             admin_key: None,
             parse: Parse::Family,
             experts: None,
+            logprobs: None,
             max_context: None,
             vocabulary: 1 << 20,
             aborts_at: Vec::new(),

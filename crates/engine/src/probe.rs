@@ -118,6 +118,7 @@ async fn greedy(engine: &dyn Engine, ids: Arc<[TokenId]>) -> Result<Attempts, En
         match piece {
             Piece::More(increment) => attempts.push(increment)?,
             Piece::End(end) => {
+                attempts.end(&end);
                 return match end.ending {
                     Ending::Failed(error) => Err(error),
                     Ending::Stop(_) | Ending::Length | Ending::Aborted => Ok(attempts),

@@ -92,6 +92,8 @@ pub(crate) struct EngineConfig {
     pub(crate) silence_seconds: u64,
     /// Servers: seconds between looks at their health and load.
     pub(crate) watch_seconds: f64,
+    /// Servers: `auto`, or which distribution their logprobs are of: `raw`, `tempered`, `processed`.
+    pub(crate) logprobs: String,
     /// What may be lost: of `ids`, `logprobs`, `vocabulary`, `versions`. A server that loses anything
     /// else is refused at start-up.
     pub(crate) accept_loss: Vec<String>,
@@ -128,6 +130,7 @@ impl Default for EngineConfig {
             experts: false,
             silence_seconds: 1800,
             watch_seconds: 2.0,
+            logprobs: "auto".into(),
             accept_loss: Vec::new(),
             cache: None,
             precision: "auto".into(),

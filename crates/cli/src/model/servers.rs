@@ -7,7 +7,7 @@ use std::time::Duration;
 use anyhow::{Context, bail, ensure};
 use verbatim_engine::{ProbeFailed, probe};
 use verbatim_engine_http::{Kind, Options, Parse, Pool, PoolOptions, Server, experts_shape};
-use verbatim_tokens::TokenId;
+use verbatim_tokens::{LogprobKind, TokenId};
 
 use super::Loaded;
 use super::load::{files, find, hello, speak};
@@ -29,7 +29,7 @@ pub(crate) fn kind(config: &EngineConfig) -> Option<Kind> {
 /// How servers are spoken to.
 ///
 /// # Errors
-/// If a key file cannot be read.
+/// If a key file cannot be read, or a setting is none of its values.
 pub(crate) fn options(config: &EngineConfig) -> anyhow::Result<Options> {
     let key = |path: &Option<PathBuf>| {
         let read = |path: &PathBuf| {
@@ -39,7 +39,15 @@ pub(crate) fn options(config: &EngineConfig) -> anyhow::Result<Options> {
         };
         path.as_ref().map(read).transpose()
     };
+    let logprobs = match config.logprobs.as_str() {
+        "auto" => None,
+        "raw" => Some(LogprobKind::Raw),
+        "tempered" => Some(LogprobKind::Tempered),
+        "processed" => Some(LogprobKind::Processed),
+        other => bail!("engine.logprobs: {other:?} is none of auto, raw, tempered, processed"),
+    };
     Ok(Options {
+        logprobs,
         api_key: key(&config.api_key_file)?,
         admin_key: key(&config.admin_key_file)?,
         parse: match config.parse {

@@ -4,5 +4,6 @@
 
 mod agents;
 mod commands;
+mod engines;
 mod support;
 mod verify;

@@ -13,6 +13,7 @@ use super::meta::Meta;
 use crate::ExpertsShape;
 use crate::experts::{Expected, bare};
 use crate::failure::Told;
+use crate::pairs::Pairs;
 use crate::wire::{Asked, Reader};
 
 /// Whether chunks repeat what came before.
@@ -55,7 +56,9 @@ impl Reply {
         meta: &mut Meta<'_>,
         out: &mut Increment,
     ) -> Result<(), EngineError> {
-        let pairs = meta.output_token_logprobs.take().unwrap_or_default();
+        // A server that gives no logprobs at all gives none; a list of another length is a mistake.
+        let pairs = meta.output_token_logprobs.take();
+        let pairs = pairs.unwrap_or_else(|| Pairs { logprobs: vec![None; ids.len()], ids: ids.clone() });
         let told = meta.completion_tokens.unwrap_or(match self.chunks {
             Chunks::Cumulative => ids.len(),
             Chunks::Incremental => self.seen + ids.len(),

@@ -134,9 +134,8 @@ impl Reply {
                     .collect()
             }
             Logprobs { token_logprobs: Some(values), .. } => values.into_iter().map(known).collect(),
-            // A stream's last chunk may have neither tokens nor logprobs.
-            _ if ids.is_empty() => Vec::new(),
-            _ => return Err(LengthMismatch { ids: ids.len(), logprobs: 0, versions: ids.len() }.into()),
+            // A server that gives no logprobs at all gives none; a list of another length is a mistake.
+            _ => vec![None; ids.len()],
         };
         if values.len() != ids.len() {
             return Err(LengthMismatch { ids: ids.len(), logprobs: values.len(), versions: ids.len() }.into());

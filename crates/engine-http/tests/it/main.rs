@@ -4,5 +4,6 @@
 mod control;
 mod pool;
 mod replies;
+mod samples;
 mod support;
 mod vectors;

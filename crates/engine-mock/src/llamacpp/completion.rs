@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use verbatim_engine::Params;
 use verbatim_tokens::TokenId;
 
+use super::forced;
 use super::reply::{self, Chunks, Shape};
 use super::{body as error_body, error};
 use crate::answer::{self, json as respond};
@@ -97,6 +98,9 @@ pub(super) async fn complete(call: Call) -> Response {
     }
     if ids.iter().any(|id| *id as usize >= call.shared.vocabulary()) {
         return error(400, "Prompt contains invalid tokens");
+    }
+    if let Some(id) = forced::forced(&body) {
+        return forced::reply(&call, ids, id).await;
     }
     if !Run::fits(&call.shared) {
         return error(503, "no slot available");

@@ -1,6 +1,7 @@
 //! llama.cpp's server.
 
 mod completion;
+mod forced;
 mod info;
 mod reply;
 #[cfg(test)]

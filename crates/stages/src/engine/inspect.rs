@@ -135,11 +135,16 @@ async fn kind(engine: &dyn Engine, prompt: &[TokenId]) -> Result<Check, EngineEr
     let raw = gaps.iter().all(|gap| *gap < SAME);
     let (state, note) = match (declared, raw) {
         (LogprobKind::Raw, true) => (State::Yes, format!("{} (seen at temperature 2)", name(declared))),
-        (LogprobKind::Raw, false) => {
-            (State::No, "raw ones were expected, and at temperature 2 they are not".to_owned())
-        }
+        (LogprobKind::Raw, false) => (
+            State::No,
+            "raw ones were expected, and at temperature 2 they are not; say which with engine.logprobs"
+                .to_owned(),
+        ),
         (_, false) => (State::Yes, format!("{} (seen at temperature 2)", name(declared))),
-        (_, true) => (State::No, format!("expected {}; at temperature 2 they are raw", name(declared))),
+        (_, true) => (
+            State::No,
+            format!("expected {}; at temperature 2 they are raw: set engine.logprobs=raw", name(declared)),
+        ),
     };
     Ok(Check::new(what, state, note).needed())
 }
@@ -157,8 +162,11 @@ async fn stops(engine: &dyn Engine, prompt: &[TokenId], tried: &Tried) -> Result
     let stopped = attempt(engine, prompt, &params).await?;
     let kept = stopped.sampled.ids() == [first];
     let ended = matches!(&stopped.end.ending, Ending::Stop(StopBy::Token(id)) if *id == first);
-    let note =
-        format!("{} tokens up to stop id {first}, ended by {:?}", stopped.sampled.len(), stopped.end.ending);
+    let note = format!(
+        "{} tokens up to stop id {first}, ended by {}",
+        stopped.sampled.len(),
+        said(&stopped.end.ending)
+    );
     Ok(Check::new(what, if kept && ended { State::Yes } else { State::No }, note).needed())
 }
 
@@ -229,10 +237,21 @@ async fn aborts(engine: &dyn Engine, prompt: &[TokenId]) -> Check {
             Check::new(what, State::Yes, format!("{tokens} tokens came back"))
         }
         Ok(Ok((tokens, ending))) => {
-            Check::new(what, State::Unknown, format!("it ended first: {tokens} tokens, {ending:?}"))
+            Check::new(what, State::Unknown, format!("it ended first: {tokens} tokens, {}", said(&ending)))
         }
         Ok(Err(error)) => Check::new(what, State::No, error.to_string()),
         Err(_) => Check::new(what, State::No, format!("not over {} s after it was told", ABORT.as_secs())),
+    }
+}
+
+fn said(ending: &Ending) -> String {
+    match ending {
+        Ending::Stop(StopBy::Token(id)) => format!("stop id {id}"),
+        Ending::Stop(StopBy::Text(text)) => format!("stop string {text:?}"),
+        Ending::Stop(StopBy::Other(what)) => what.clone(),
+        Ending::Length => "its limit".to_owned(),
+        Ending::Aborted => "an abort".to_owned(),
+        Ending::Failed(error) => error.to_string(),
     }
 }
 

@@ -1,0 +1,232 @@
+//! Servers as engines: looked at, served on, run on, verified; and a server that dies meanwhile.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::runtime::Runtime;
+use verbatim_engine_mock::{Fault, Mock, Options, Wire};
+use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
+use verbatim_samples::Format;
+use verbatim_tokens::TokenId;
+
+use crate::support::{GOOD, Rollout, text, verbatim};
+
+/// Ids of words, and the end of a turn, of the model whose tokenizer the tests have.
+const WORDS: std::ops::Range<u32> = 400..900;
+const STOP: u32 = 2;
+
+/// A server of this kind that says words of the test model's vocabulary.
+fn server(runtime: &Runtime, wire: Wire, token: Duration) -> Mock {
+    let script = Drawn { ids: WORDS.map(TokenId).collect(), stop: TokenId(STOP), mean: 6 };
+    let latency = Latency { decode_token: token, ..Latency::NONE };
+    let sim = SimEngine::new(SimOptions { latency, ..SimOptions::default() }, script);
+    let options = Options { incremental: true, eos: vec![STOP], ..Options::new(wire) };
+    runtime.block_on(Mock::start(Arc::new(sim), options)).unwrap()
+}
+
+/// The flags that serve on it. What a mock samples from is not tempered.
+fn flags(url: &str) -> Vec<String> {
+    let set = [
+        "--model",
+        "smollm2-135m-instruct",
+        "--set",
+        "engine.logprobs=raw",
+        "--set",
+        "engine.watch_seconds=0.2",
+    ];
+    ["--url", url].into_iter().chain(set).map(str::to_owned).collect()
+}
+
+/// A server of ours, killed when dropped.
+struct Served {
+    child: Child,
+    url: String,
+}
+
+impl Served {
+    fn start(url: &str, more: &[&str]) -> Self {
+        let mut command = verbatim();
+        command.args(["serve", "--listen", "127.0.0.1:0"]).args(flags(url)).args(more);
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let url = line.split_whitespace().nth(2).expect("it says where it listens").to_owned();
+        Self { child, url }
+    }
+
+    async fn post(&self, path: &str, body: &Value) -> (u16, Value) {
+        let reply =
+            reqwest::Client::new().post(format!("{}{path}", self.url)).json(body).send().await.unwrap();
+        (reply.status().as_u16(), reply.json().await.unwrap_or_default())
+    }
+}
+
+impl Drop for Served {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn a_probe_says_what_is_kept_and_what_is_lost() {
+    let runtime = Runtime::new().unwrap();
+    for (wire, kind) in [(Wire::Sglang, "sglang"), (Wire::Vllm, "vllm"), (Wire::LlamaCpp, "llamacpp")] {
+        let mock = server(&runtime, wire, Duration::ZERO);
+        let output = verbatim()
+            .args(["engine", "probe", &mock.url(), "--json", "--model", "smollm2-135m-instruct"])
+            .args(["--set", "engine.logprobs=raw"])
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{}", text(&output));
+        let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!((&report["kind"], &report["ready"]), (&json!(kind), &json!(true)));
+    }
+    // A SGLang whose logprobs are not what SGLang's are is told apart by what it does.
+    let mock = server(&runtime, Wire::Sglang, Duration::ZERO);
+    let output = verbatim().args(["engine", "probe", &mock.url()]).output().unwrap();
+    let said = text(&output);
+    assert!(!output.status.success() && said.contains("set engine.logprobs=raw"), "{said}");
+    assert!(said.contains("NOT READY"), "{said}");
+}
+
+#[test]
+fn an_engine_that_loses_tokens_is_refused_unless_that_is_accepted_by_name() {
+    let runtime = Runtime::new().unwrap();
+    let mock = server(&runtime, Wire::Sglang, Duration::ZERO);
+    let url = mock.url();
+    mock.fault(Fault::NoLogprobs);
+    let output = verbatim().args(["serve", "--listen", "127.0.0.1:0"]).args(flags(&url)).output().unwrap();
+    let said = text(&output);
+    assert!(!output.status.success(), "{said}");
+    for part in ["logprobs (0 of", "verbatim engine probe", "engine.accept_loss"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    mock.fault(Fault::NoLogprobs);
+    Served::start(&url, &["--set", "engine.accept_loss=[\"logprobs\"]"]);
+}
+
+#[test]
+fn rows_made_on_a_server_are_verified_by_it_and_shifted_ones_are_not() {
+    let runtime = Runtime::new().unwrap();
+    for wire in [Wire::Sglang, Wire::Vllm] {
+        let mock = server(&runtime, wire, Duration::ZERO);
+        let url = mock.url();
+        let rollout = Rollout::new(GOOD, 2, 2, "");
+        let all = flags(&url);
+        let mut borrowed: Vec<&str> = all.iter().map(String::as_str).collect();
+        borrowed.extend(["--set", "engine.kind=http"]);
+        let output = rollout.run(&borrowed);
+        assert!(output.status.success(), "{}", text(&output));
+        let rows: Vec<_> = rollout.rows().into_iter().flatten().collect();
+        assert_eq!(rows.len(), 4);
+        assert!(rows.iter().all(|row| row.trained() > 0));
+        let verify = |path: &std::path::Path| {
+            let output = verbatim().args(["verify", "rows"]).arg(path).args(&all).output().unwrap();
+            (output.status.success(), text(&output))
+        };
+        let (holds, said) = verify(&rollout.path("rows"));
+        assert!(holds && said.contains("PASS"), "{wire:?}: {said}");
+        let mut shifted = rows;
+        for row in &mut shifted {
+            let turn = row.turns[0].clone();
+            row.logprobs[turn.start..turn.end].rotate_right(1);
+        }
+        let path = rollout.path("shifted.jsonl");
+        std::fs::write(&path, Format::Jsonl.write(&shifted).unwrap()).unwrap();
+        let (holds, said) = verify(&path);
+        assert!(!holds && said.contains("FAIL"), "{wire:?}: {said}");
+    }
+}
+
+#[test]
+fn a_server_that_is_killed_in_mid_turn_and_started_again_costs_no_turn() {
+    let runtime = Runtime::new().unwrap();
+    let mock = server(&runtime, Wire::Sglang, Duration::from_millis(40));
+    let served = Served::start(&mock.url(), &[]);
+    runtime.block_on(async {
+        let (_, opened) = served.post("/sessions", &json!({})).await;
+        let session = opened["session_id"].as_str().unwrap();
+        let path = format!("/sessions/{session}/v1/chat/completions");
+        let mut messages = vec![json!({"role": "user", "content": "hi"})];
+        for turn in 0..3 {
+            let body = json!({"messages": messages, "max_tokens": 12});
+            let asking = served.post(&path, &body);
+            let breaking = async {
+                for _ in 0..200 {
+                    if mock.running() > 0 {
+                        break;
+                    }
+                    tokio::time::sleep(Duration::from_millis(5)).await;
+                }
+                mock.kill().await;
+                tokio::time::sleep(Duration::from_millis(300)).await;
+                mock.restart().unwrap();
+            };
+            let ((status, reply), ()) = tokio::join!(asking, breaking);
+            assert_eq!(status, 200, "turn {turn}: {reply}");
+            messages.push(reply["choices"][0]["message"].clone());
+            messages.push(json!({"role": "user", "content": "go on"}));
+        }
+        let client = reqwest::Client::new();
+        let samples = client.post(format!("{}/sessions/{session}/samples", served.url));
+        let samples = samples.json(&json!({"format": "jsonl"})).send().await.unwrap().bytes().await.unwrap();
+        let rows = Format::Jsonl.read(&samples).unwrap();
+        assert_eq!((rows.len(), rows[0].turns.len()), (1, 3), "every turn is there, once");
+        // The server is one that scores as it sampled, over every attempt.
+        let file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
+        std::fs::write(file.path(), &samples).unwrap();
+        let url = mock.url();
+        let verified = tokio::task::spawn_blocking(move || {
+            verbatim().args(["verify", "rows"]).arg(file.path()).args(flags(&url)).output().unwrap()
+        });
+        let verified = verified.await.unwrap();
+        assert!(verified.status.success(), "{}", text(&verified));
+    });
+}
+
+#[test]
+fn engines_are_paused_changed_and_told_through_the_control_routes() {
+    let runtime = Runtime::new().unwrap();
+    let (one, two) = (
+        server(&runtime, Wire::Sglang, Duration::from_millis(20)),
+        server(&runtime, Wire::Sglang, Duration::ZERO),
+    );
+    let served = Served::start(&one.url(), &[]);
+    runtime.block_on(async {
+        let (_, opened) = served.post("/sessions", &json!({})).await;
+        let path = format!("/sessions/{}/v1/chat/completions", opened["session_id"].as_str().unwrap());
+        let body = json!({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 12});
+        for mode in ["abort", "retract", "in_place"] {
+            let during = async {
+                tokio::time::sleep(Duration::from_millis(60)).await;
+                let (status, told) = served.post("/control/pause", &json!({"mode": mode})).await;
+                assert_eq!((status, &told["engines"][0]["ok"]), (200, &json!(true)), "{mode}: {told}");
+                let (status, told) = served.post("/control/version", &json!({"version": mode})).await;
+                assert_eq!(status, 200, "{told}");
+                assert!(one.paused());
+                let (status, _) = served.post("/control/resume", &json!({})).await;
+                assert_eq!(status, 200);
+            };
+            let ((status, reply), ()) = tokio::join!(served.post(&path, &body), during);
+            assert_eq!(status, 200, "{mode}: {reply}");
+        }
+        let (_, told) = served.post("/control/version", &json!({})).await;
+        assert_eq!(told["engines"][0]["version"], "in_place");
+        let (status, told) = served.post("/control/engines", &json!({"url": two.url()})).await;
+        assert_eq!((status, told["engines"].as_array().unwrap().len()), (200, 2), "{told}");
+        let (status, told) = served.post("/control/engines", &json!({"url": two.url()})).await;
+        assert_eq!((status, &told["error"]["code"]), (409, &json!("engine_known")));
+        let gone = reqwest::Client::new().delete(format!("{}/control/engines", served.url));
+        let gone = gone.json(&json!({"url": one.url(), "drain_seconds": 1})).send().await.unwrap();
+        assert_eq!(gone.status().as_u16(), 200);
+        let (status, _) = served.post(&path, &body).await;
+        assert_eq!((status, two.seen_at("/generate").is_empty()), (200, false), "the other one serves");
+        two.kill().await;
+        let (status, told) = served.post("/control/flush", &json!({"deadline_seconds": 2})).await;
+        assert_eq!((status, &told["engines"][0]["ok"]), (502, &json!(false)), "who did not do it is named");
+    });
+}
