@@ -101,7 +101,10 @@ pub(crate) async fn resume(
         true => tell(&app, Order::Resume, asked.deadline()?).await,
         false => Vec::new(),
     };
-    app.sessions.dispatcher().open_gate();
+    // One engine that goes on is enough: the pool sends nothing to those that did not.
+    if answers.is_empty() || answers.iter().any(|answer| answer.outcome.is_ok()) {
+        app.sessions.dispatcher().open_gate();
+    }
     Ok(reply(&app, answers))
 }
 
