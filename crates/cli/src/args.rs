@@ -98,7 +98,7 @@ pub(crate) struct Settings {
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
     /// The engine: `embedded`, `sim`, or servers: `sglang`, `vllm`, `llamacpp`, or `http` for whatever
-    /// they are. Short for --set engine.kind=…
+    /// they are; or the URL of a server. Short for --set engine.kind=…
     #[arg(long, value_name = "KIND")]
     pub(crate) engine: Option<String>,
     /// A server's URL; give it once for each. Implies --engine http and, without --model, the tokenizer

@@ -23,16 +23,20 @@ use crate::model::Loaded;
 /// As [`Layered::new`].
 pub(crate) fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) -> anyhow::Result<Layered> {
     let mut all = Vec::new();
-    let short =
-        [("engine.kind", &flags.engine), ("engine.model", &flags.model), ("family.name", &flags.family)];
+    // `--engine URL` is the engine at that URL.
+    let (mut urls, mut kind) = (flags.url.clone(), flags.engine.clone());
+    if let Some(url) = kind.take_if(|kind| kind.contains("://")) {
+        urls.push(url);
+    }
+    let short = [("engine.kind", &kind), ("engine.model", &flags.model), ("family.name", &flags.family)];
     for (key, value) in short {
         all.extend(value.clone().map(|value| (key.to_owned(), quoted(&value))));
     }
-    if !flags.url.is_empty() {
-        let urls: Vec<_> = flags.url.iter().map(|url| quoted(url)).collect();
+    if !urls.is_empty() {
+        let urls: Vec<_> = urls.iter().map(|url| quoted(url)).collect();
         all.push(("engine.urls".to_owned(), format!("[{}]", urls.join(", "))));
         // Servers say what they are; which model's tokenizer is theirs, too.
-        if flags.engine.is_none() {
+        if kind.is_none() {
             all.push(("engine.kind".to_owned(), quoted("http")));
         }
         if flags.model.is_none() {

@@ -76,6 +76,8 @@ pub struct Facts {
     pub reasoning_parser: Option<String>,
     /// SGLang: whether it shortens what is too long without a word.
     pub truncates: Option<bool>,
+    /// Whether it can be held to a grammar.
+    pub grammar: Option<bool>,
     /// Whether the model reads images.
     pub images: Option<bool>,
     /// Whether the server has no tokenizer.
@@ -108,6 +110,8 @@ async fn detect(http: &Http) -> Result<Kind, EngineError> {
             }
             Err(error @ EngineError::Unavailable { .. }) if !answered(&error) => return Err(error),
             Err(error @ EngineError::Refused { .. }) if is_locked(&error) => return Err(error),
+            // A path that is there and fails is not SGLang's.
+            Err(EngineError::Unavailable { .. }) => break,
             _ => {}
         }
     }
@@ -150,6 +154,8 @@ struct Models {
 struct Model {
     id: String,
     max_model_len: Option<usize>,
+    /// vLLM: what it loaded.
+    root: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -168,6 +174,7 @@ struct ServerInfo {
     skip_tokenizer_init: bool,
     tool_call_parser: Option<String>,
     reasoning_parser: Option<String>,
+    grammar_backend: Option<String>,
 }
 
 #[derive(Default, Deserialize)]
@@ -207,6 +214,7 @@ async fn sglang(http: Http, options: &Options) -> Result<Server, EngineError> {
         tool_call_parser: info.tool_call_parser,
         reasoning_parser: info.reasoning_parser,
         truncates: Some(info.allow_auto_truncate),
+        grammar: info.grammar_backend.map(|backend| backend != "none"),
         images: model.has_image_understanding,
         no_tokenizer: Some(info.skip_tokenizer_init),
     };
@@ -250,7 +258,11 @@ async fn vllm(http: Http, options: &Options) -> Result<Server, EngineError> {
         (Some(kind), _) => kind,
         (None, Some("processed_logprobs")) => LogprobKind::Processed,
         (None, Some(_)) => LogprobKind::Raw,
-        (None, None) => logprobs_kind(&http, &model.id).await.unwrap_or(LogprobKind::Raw),
+        (None, None) => match logprobs_kind(&http, &model.id).await {
+            // It has no such route, or none for us.
+            Err(EngineError::Refused { .. }) => LogprobKind::Raw,
+            kind => kind?,
+        },
     };
     let capabilities = Capabilities {
         logprobs,
@@ -265,10 +277,12 @@ async fn vllm(http: Http, options: &Options) -> Result<Server, EngineError> {
     };
     let facts = Facts {
         release: Some(release.version),
+        model_path: model.root.clone(),
         experts: flag("enable_return_routed_experts"),
         control: Some(weights.is_some()),
         versions: Some(tokens_route && weights.is_some()),
         tokens_route: Some(tokens_route),
+        grammar: Some(true),
         ..Facts::default()
     };
     let engine: Arc<dyn Engine> = match options.parse {
@@ -297,7 +311,12 @@ struct NarrowLogprobs {
 /// be sampled, processed ones add up to 1.
 async fn logprobs_kind(http: &Http, model: &str) -> Result<LogprobKind, EngineError> {
     let body = json!({"model": model, "prompt": [1, 2, 3, 4], "max_tokens": 4, "temperature": 1.0, "top_k": 2, "logprobs": 2});
-    let reply = http.generate("/v1/completions", &[], crate::sglang::encode(&body)?).await?;
+    let body = crate::sglang::encode(&body)?;
+    let reply = match http.generate("/v1/completions", &[], body.clone()).await {
+        // The connection may have been closed after a request before this one.
+        Err(EngineError::Unavailable { .. }) => http.generate("/v1/completions", &[], body).await?,
+        reply => reply?,
+    };
     let reply = reply.bytes().await.map_err(|error| crate::failure::lost(&error, 0))?;
     let Narrow { choices } = decode("/v1/completions", &reply)?;
     let logprobs = choices.into_iter().next().and_then(|choice| choice.logprobs);
@@ -359,6 +378,7 @@ async fn llamacpp(http: Http, options: &Options) -> Result<Server, EngineError> 
         experts: Some(false),
         control: Some(false),
         versions: Some(false),
+        grammar: Some(true),
         images,
         ..Facts::default()
     };

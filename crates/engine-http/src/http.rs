@@ -42,6 +42,8 @@ impl Http {
             // An agent's next turn often comes within seconds; a server's own limit is usually 5 s.
             .pool_idle_timeout(std::time::Duration::from_secs(4))
             .tcp_nodelay(true)
+            // An agent's proxy is not the way to the engines.
+            .no_proxy()
             .build()
             .map_err(|error| broken(error.to_string()))?;
         Ok(Self {
@@ -98,12 +100,28 @@ impl Http {
 
     /// What is at `path`.
     pub(crate) async fn get(&self, path: &str) -> Result<Bytes, EngineError> {
-        read(self.request(Method::GET, path, Key::Api).timeout(self.control)).await
+        self.fetch(path, Key::Api).await
     }
 
     /// What is at `path`, which only the control key opens.
     pub(crate) async fn get_admin(&self, path: &str) -> Result<Bytes, EngineError> {
-        read(self.request(Method::GET, path, Key::Admin).timeout(self.control)).await
+        self.fetch(path, Key::Admin).await
+    }
+
+    async fn fetch(&self, path: &str, key: Key) -> Result<Bytes, EngineError> {
+        let response = self.ask(path, key).await?;
+        succeed(response).await?.bytes().await.map_err(|error| lost(&error, 0))
+    }
+
+    /// Asks, and once more if the connection was gone before any reply: uvicorn closes one after it
+    /// failed inside, and says so only to the next request.
+    async fn ask(&self, path: &str, key: Key) -> Result<Response, EngineError> {
+        let once = || self.request(Method::GET, path, key).timeout(self.control).send();
+        match once().await {
+            Err(error) if error.is_request() && !error.is_timeout() && !error.is_connect() => once().await,
+            reply => reply,
+        }
+        .map_err(|error| lost(&error, 0))
     }
 
     /// The JSON at `path`.
@@ -113,9 +131,7 @@ impl Http {
 
     /// The status of `path`, whatever its body.
     pub(crate) async fn status(&self, path: &str) -> Result<u16, EngineError> {
-        let request = self.request(Method::GET, path, Key::Api).timeout(self.control);
-        let response = request.send().await.map_err(|error| lost(&error, 0))?;
-        Ok(response.status().as_u16())
+        Ok(self.ask(path, Key::Api).await?.status().as_u16())
     }
 }
 

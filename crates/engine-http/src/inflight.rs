@@ -39,6 +39,11 @@ impl Inflight {
 }
 
 impl Place {
+    /// Whether the attempt was told to stop.
+    pub(crate) fn is_stopped(&self) -> bool {
+        *self.stop.borrow()
+    }
+
     /// Returns once the attempt is told to stop.
     pub(crate) async fn stopped(&mut self) {
         // The sender lives as long as this place.

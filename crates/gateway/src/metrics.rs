@@ -13,6 +13,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::{Histogram, exponential_buckets};
 use prometheus_client::registry::Registry;
+use verbatim_engine::{Health, MemberState};
 use verbatim_events::{Event, Finish, Observer, TurnCommitted};
 
 use crate::App;
@@ -28,6 +29,8 @@ pub struct Metrics {
     sessions: Gauge,
     running: Gauge,
     waiting: Gauge,
+    engines: Family<EngineLabels, Gauge>,
+    attempts: Family<MemberLabels, Gauge>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -49,6 +52,19 @@ struct PhaseLabels {
 struct LossLabels {
     cause: String,
     detail: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EngineLabels {
+    engine: String,
+    health: &'static str,
+    breaker: &'static str,
+    version: String,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct MemberLabels {
+    engine: String,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -78,11 +94,34 @@ impl Default for Metrics {
         registry.register("sessions", "Open sessions", sessions.clone());
         registry.register("attempts_running", "Attempts at the engine", running.clone());
         registry.register("turns_waiting", "Turns held", waiting.clone());
-        Self { registry, turns, tokens, seconds, lost, groups, sessions, running, waiting }
+        let (engines, attempts) = (Family::default(), Family::default());
+        registry.register("engine", "Engines of the pool, as they are known: always 1", engines.clone());
+        registry.register("engine_attempts", "Attempts at one engine of the pool", attempts.clone());
+        Self { registry, turns, tokens, seconds, lost, groups, sessions, running, waiting, engines, attempts }
     }
 }
 
 impl Metrics {
+    /// Takes over what is known of the engines; one that left is in no later scrape.
+    fn engines(&self, members: Vec<MemberState>) {
+        self.engines.clear();
+        self.attempts.clear();
+        for member in members {
+            let health = match member.health {
+                Health::Ready => "ready",
+                Health::Paused => "paused",
+                Health::Starting => "starting",
+                Health::Down { .. } => "down",
+            };
+            let version = member.version.map_or_else(String::new, |version| version.to_string());
+            let labels =
+                EngineLabels { engine: member.engine.clone(), health, breaker: member.breaker, version };
+            self.engines.get_or_create(&labels).set(1);
+            let attempts = self.attempts.get_or_create(&MemberLabels { engine: member.engine });
+            attempts.set(member.attempts as i64);
+        }
+    }
+
     fn committed(&self, turn: &TurnCommitted) {
         let finish = match turn.generated.finish {
             Finish::Stop => "stop",
@@ -141,6 +180,9 @@ pub(crate) async fn scrape(State(app): State<App>) -> Response {
     let (running, waiting) = app.sessions.dispatcher().load();
     metrics.running.set(running as i64);
     metrics.waiting.set(waiting as i64);
+    if let Some(fleet) = app.sessions.engine().fleet() {
+        metrics.engines(fleet.members());
+    }
     let mut text = String::new();
     // Writing to a string does not fail.
     let _ = encode(&mut text, &metrics.registry);

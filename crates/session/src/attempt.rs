@@ -131,9 +131,9 @@ impl Turn {
         self.timings.generate += began.elapsed();
         let Some(mut end) = end? else { return Ok(Attempt::Over(Finish::Stop)) };
         live.end(&end);
-        self.message = end.message.take().or(self.message.take());
+        self.message = end.message.take();
         let progress = live.sampled() > before;
-        if progress {
+        if progress || !matches!(end.ending, Ending::Failed(_)) {
             self.patience.failing = None;
         }
         if let Ending::Failed(error) = end.ending {

@@ -125,7 +125,9 @@ fn rows_made_on_a_server_are_verified_by_it_and_shifted_ones_are_not() {
         assert_eq!(rows.len(), 4);
         assert!(rows.iter().all(|row| row.trained() > 0));
         let verify = |path: &std::path::Path| {
-            let output = verbatim().args(["verify", "rows"]).arg(path).args(&all).output().unwrap();
+            let mut command = verbatim();
+            command.args(["verify", "rows"]).arg(path).args(["--engine", &url]).args(&all[2..]);
+            let output = command.output().unwrap();
             (output.status.success(), text(&output))
         };
         let (holds, said) = verify(&rollout.path("rows"));
@@ -214,6 +216,9 @@ fn engines_are_paused_changed_and_told_through_the_control_routes() {
             let ((status, reply), ()) = tokio::join!(served.post(&path, &body), during);
             assert_eq!(status, 200, "{mode}: {reply}");
         }
+        let metrics = reqwest::get(format!("{}/metrics", served.url)).await.unwrap().text().await.unwrap();
+        let line = format!("verbatim_engine{{engine=\"{}\",health=\"ready\",breaker=\"closed\"", one.url());
+        assert!(metrics.contains(&line), "{metrics}");
         let (_, told) = served.post("/control/version", &json!({})).await;
         assert_eq!(told["engines"][0]["version"], "in_place");
         let (status, told) = served.post("/control/engines", &json!({"url": two.url()})).await;

@@ -1,6 +1,11 @@
 //! The binary as a user runs it.
 
-#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed assumption fails the test")]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a failed assumption fails the test"
+)]
 
 mod agents;
 mod commands;

@@ -17,10 +17,14 @@ impl Fleet for Pool {
             let members = self.0.members();
             // An engine gets nothing new from the moment at which it may be pausing.
             if matches!(order, Order::Pause(_)) {
-                members.iter().for_each(|member| member.ordered(Health::Paused));
+                members.iter().for_each(|member| member.pausing());
             }
             let answers = members.iter().map(|member| tell(member, &order, deadline));
             let answers = join_all(answers).await;
+            // A look that began before an engine had paused saw it ready.
+            if matches!(order, Order::Pause(_)) {
+                members.iter().for_each(|member| member.settle());
+            }
             self.0.changed.notify_waiters();
             answers
         }

@@ -28,6 +28,8 @@ struct Known {
     draining: bool,
     /// How many orders changed its health: a look that began before one knows nothing.
     orders: u64,
+    /// Whether it is told to pause right now: no look knows anything.
+    pausing: bool,
 }
 
 /// The right to run one attempt at an engine; dropping it gives it back.
@@ -44,6 +46,7 @@ impl Member {
             version,
             draining: false,
             orders: 0,
+            pausing: false,
         };
         Self {
             url: server.url.as_str().into(),
@@ -127,7 +130,7 @@ impl Member {
         version: Option<Version>,
     ) -> bool {
         let mut known = self.known();
-        if known.orders != orders {
+        if known.orders != orders || known.pausing {
             return false;
         }
         let was_down = matches!(known.health, Health::Down { .. } | Health::Starting);
@@ -145,6 +148,19 @@ impl Member {
         known.load = load.or(known.load);
         known.version = version.or_else(|| known.version.clone());
         back
+    }
+
+    /// It is about to be told to pause: it gets nothing new from here on.
+    pub(super) fn pausing(&self) {
+        self.known().pausing = true;
+        self.ordered(Health::Paused);
+    }
+
+    /// It was told, whatever it answered.
+    pub(super) fn settle(&self) {
+        let mut known = self.known();
+        known.pausing = false;
+        known.orders += 1;
     }
 
     /// An order changed its health.

@@ -231,9 +231,13 @@ impl Engine for Pool {
                 Err(error) => return ended(Ending::Failed(error)),
             };
             let member = Arc::clone(&permit.0);
-            shared.running().insert(id, Arc::clone(&member));
-            let running = Running { shared, id, permit: Some(permit) };
             let pieces = member.engine().generate(id, prompt, &params);
+            // Who aborts from here on finds the engine; who did before has left word.
+            shared.running().insert(id, member);
+            let running = Running { shared, id, permit: Some(permit) };
+            if place.is_stopped() {
+                return ended(Ending::Aborted);
+            }
             pieces
                 .map(move |piece| {
                     let running = &running;

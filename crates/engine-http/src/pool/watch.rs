@@ -1,6 +1,7 @@
 //! Looking after the engines of a pool.
 
 use std::sync::{Arc, Weak};
+use std::time::Duration;
 
 use futures::future::join_all;
 use verbatim_engine::Health;
@@ -9,15 +10,26 @@ use super::member::Member;
 use super::{Shared, unfit};
 use crate::connect;
 
+/// How long a look may take: one engine that does not answer must not blind the pool to the others.
+const LOOK: Duration = Duration::from_secs(20);
+
 /// Looks at every engine again and again, until the pool is gone.
 pub(super) async fn watch(pool: Weak<Shared>) {
     while let Some(shared) = pool.upgrade() {
         let members = shared.members().into_iter().chain(shared.front.clone());
-        join_all(members.map(|member| look(Arc::clone(&shared), member))).await;
+        join_all(members.map(|member| look_in_time(Arc::clone(&shared), member))).await;
         let pause = shared.options.watch;
         shared.changed.notify_waiters();
         drop(shared);
         tokio::time::sleep(pause).await;
+    }
+}
+
+async fn look_in_time(shared: Arc<Shared>, member: Arc<Member>) {
+    let orders = member.orders();
+    if tokio::time::timeout(LOOK, look(shared, Arc::clone(&member))).await.is_err() {
+        let reason = format!("no answer within {} s", LOOK.as_secs());
+        member.seen(orders, Health::Down { reason }, None, None);
     }
 }
 

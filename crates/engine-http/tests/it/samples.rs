@@ -1,9 +1,9 @@
 //! Replies that real engines sent, byte for byte.
 
 use verbatim_engine::{Ending, StopBy};
-use verbatim_engine_http::{Options, Parse, connect};
-use verbatim_engine_mock::{Canned, Reply};
-use verbatim_tokens::TokenId;
+use verbatim_engine_http::{Kind, Options, Parse, connect};
+use verbatim_engine_mock::{Canned, Close, Reply};
+use verbatim_tokens::{LogprobKind, TokenId};
 
 use crate::support::{ask, llamacpp, params, prompt, sglang, spelt};
 
@@ -68,6 +68,27 @@ async fn completions(parse: Parse) -> (Canned, verbatim_engine_http::Server) {
     .unwrap();
     let server = connect(&canned.url(), None, &Options { parse, ..Options::default() }).await.unwrap();
     (canned, server)
+}
+
+/// vLLM 0.32 in a virtual environment without pip fails inside `/server_info` and closes the connection.
+#[tokio::test]
+async fn a_vllm_that_breaks_off_after_a_failure_is_still_known() {
+    let narrow = r#"{"choices":[{"logprobs":{"top_logprobs":[{"a":-0.163,"b":-1.894}]}}]}"#;
+    let canned = Canned::start([
+        ("/server_info", Reply::json(500, r#"{"error":{"message":"no","code":500}}"#).ending(Close::Reset)),
+        ("/version", Reply::json(200, r#"{"version":"0.32.0"}"#)),
+        (
+            "/v1/models",
+            Reply::json(200, r#"{"data":[{"id":"policy","max_model_len":4096,"root":"/models/m"}]}"#),
+        ),
+        ("/v1/completions", Reply::json(200, narrow)),
+    ])
+    .await
+    .unwrap();
+    let server = connect(&canned.url(), None, &Options::default()).await.unwrap();
+    assert_eq!((server.kind, server.facts.model_path.as_deref()), (Kind::Vllm, Some("/models/m")));
+    let kind = server.engine.capabilities().logprobs;
+    assert_eq!(kind, LogprobKind::Processed, "two tokens that alone may be sampled add up to 1");
 }
 
 #[tokio::test]

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use base64_simd::STANDARD;
 use serde_json::{Value, json};
-use verbatim_engine::{Ending, Engine, EngineError, Remedy, StopBy};
+use verbatim_engine::{Ending, EngineError, Remedy, StopBy};
 use verbatim_engine_http::{ExpertsShape, Options, Parse};
 use verbatim_engine_mock::{Close, Reply};
 use verbatim_tokens::{TokenId, Width};

@@ -257,7 +257,7 @@ fn said(ending: &Ending) -> String {
 
 /// What is not tried, because trying would disturb whoever uses the server.
 fn told(server: &Server) -> Vec<Check> {
-    let Facts { control, experts, images, truncates, no_tokenizer, .. } = &server.facts;
+    let Facts { control, experts, grammar, images, truncates, no_tokenizer, .. } = &server.facts;
     let pause = match (server.kind, control) {
         (Kind::Vllm, Some(false)) => {
             "start it with VLLM_SERVER_DEV_MODE=1; until then weights can be updated only while no turn runs"
@@ -274,6 +274,7 @@ fn told(server: &Server) -> Vec<Check> {
     let mut checks = vec![
         Check::new("pausing and weight updates", State::from(*control), pause),
         Check::new("routed experts", State::from(*experts), routing),
+        Check::new("grammars", State::from(*grammar), "no request of ours asks for one"),
         Check::new("images", State::from(*images), "as it says of its model"),
     ];
     if truncates == &Some(true) {
