@@ -8,9 +8,14 @@ import json
 import re
 
 import tokenizers
+from conversations import DECLARED
 from transformers.utils.chat_template_utils import render_jinja_template
 
 HIDDEN = 0xF0000  # one character of private use a spelling, from here on
+
+
+def any_of(spellings):
+    return re.compile("(" + "|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) + ")")
 
 
 class Vocabulary:
@@ -18,8 +23,9 @@ class Vocabulary:
         self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"]]
         self.whole = tokenizers.Tokenizer.from_str(json.dumps(config))
         self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": []}))
-        spellings = sorted((a[0] for a in self.added), key=len, reverse=True)
-        self.border = re.compile("(" + "|".join(map(re.escape, spellings)) + ")")
+        self.places = {spelling: at for at, (spelling, _, _) in enumerate(self.added)}
+        self.border = any_of(spelling for spelling, _, _ in self.added)
+        self.control = any_of(spelling for spelling, _, special in self.added if special)
         self.ids = {spelling: id for spelling, id, _ in self.added}
 
     def hide(self, value, control_only=False):
@@ -30,13 +36,11 @@ class Vocabulary:
             return [self.hide(v, control_only) for v in value]
         if not isinstance(value, str):
             return value
-        for at, (spelling, _, special) in enumerate(self.added):
-            if special or not control_only:
-                value = value.replace(spelling, chr(HIDDEN + at))
-        return value
+        pattern = self.control if control_only else self.border
+        return pattern.sub(lambda found: chr(HIDDEN + self.places[found[0]]), value)
 
     def show(self, text):
-        return re.sub("[\U000F0000-\U000F00FF]", lambda m: self.added[ord(m[0]) - HIDDEN][0], text)
+        return re.sub("[\U000F0000-\U000FFFFD]", lambda m: self.added[ord(m[0]) - HIDDEN][0], text)
 
     def encode(self, text):
         ids = []
@@ -68,7 +72,8 @@ def prepared(messages, vocabulary):
 
 
 def render(template, vocabulary, conversation, messages, prompt=True, **arguments):
-    tools = vocabulary.hide(conversation.get("tools")) or None
+    declared = [DECLARED[name] for name in conversation.get("tools", [])]
+    tools = vocabulary.hide(declared) or None
     rendered, _ = render_jinja_template(
         [prepared(messages, vocabulary)],
         tools=tools,

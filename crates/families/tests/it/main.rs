@@ -8,6 +8,7 @@
 
 mod append_only;
 mod assets;
+mod each;
 mod engine;
 mod gguf;
 mod goldens;

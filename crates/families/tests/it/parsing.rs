@@ -4,7 +4,6 @@ use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{Message, Setup, StartState, Tool};
 use verbatim_families::{Flaw, Parsed, Part};
-use verbatim_tokenizer::{Piece, SpecialSplitter};
 use verbatim_tokens::TokenId;
 
 use crate::assets::{Model, QWEN3, QWEN25, SMOLLM2, models};
@@ -16,14 +15,7 @@ fn with_tools() -> Setup {
 
 /// The ids of a model's output, written as text.
 fn ids(model: &Model, text: &str) -> Vec<TokenId> {
-    let mut ids = Vec::new();
-    for piece in SpecialSplitter::new(&*model.tokenizer, |_| true).split(text) {
-        match piece {
-            Piece::Text(text) => model.tokenizer.encode(text, &mut ids),
-            Piece::Special(id) => ids.push(id),
-        }
-    }
-    ids
+    model.ids(text)
 }
 
 /// Parses ids in pieces of the given lengths; parts of one kind that follow one another are joined.

@@ -26,7 +26,7 @@ fn arguments(pairs: &[(&str, serde_json::Value)]) -> Setup {
 #[test]
 fn qwen3_differs_from_the_official_template_in_think_blocks_of_history_only() {
     let mut differing = 0;
-    for golden in goldens::of("qwen3") {
+    for golden in goldens::rendered("qwen3") {
         let Some(native) = &golden.native else { continue };
         let without = |ids: &[TokenId]| {
             let text = QWEN3.spell(ids);
@@ -46,8 +46,8 @@ fn qwen3_differs_from_the_official_template_in_think_blocks_of_history_only() {
 
 #[test]
 fn the_other_families_are_their_official_templates() {
-    assert!(goldens::of("qwen25").iter().all(|golden| golden.native.is_none()));
-    for golden in goldens::of("smollm2") {
+    assert!(goldens::rendered("qwen25").iter().all(|golden| golden.native.is_none()));
+    for golden in goldens::rendered("smollm2") {
         let tools = !golden.setup().tools.is_empty();
         let tools =
             tools || golden.messages().iter().any(|m| m.role == Role::Tool || !m.tool_calls.is_empty());
