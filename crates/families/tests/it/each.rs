@@ -4,7 +4,7 @@ macro_rules! families {
     ($($family:ident)*) => {$(
         mod $family {
             use crate::assets::{Model, family};
-            use crate::{append_only, native};
+            use crate::{append_only, native, promises};
 
             fn model() -> &'static Model {
                 family(stringify!($family))
@@ -33,6 +33,46 @@ macro_rules! families {
             #[test]
             fn a_parsed_turn_renders_to_its_own_ids() {
                 append_only::a_parsed_turn_renders_to_its_own_ids(model());
+            }
+
+            #[test]
+            fn any_split_of_the_ids_gives_the_same_parts() {
+                promises::any_split_of_the_ids_gives_the_same_parts(model());
+            }
+
+            #[test]
+            fn broken_characters_and_unknown_ids_do_no_harm() {
+                promises::broken_characters_and_unknown_ids_do_no_harm(model());
+            }
+
+            #[test]
+            fn no_letter_is_lost() {
+                promises::no_letter_is_lost(model());
+            }
+
+            #[test]
+            fn what_is_said_is_read_again() {
+                promises::what_is_said_is_read_again(model());
+            }
+
+            #[test]
+            fn no_text_of_a_person_or_a_tool_becomes_a_control_token() {
+                promises::no_text_of_a_person_or_a_tool_becomes_a_control_token(model());
+            }
+
+            #[test]
+            fn no_conversation_does_harm() {
+                promises::no_conversation_does_harm(model());
+            }
+
+            #[test]
+            fn a_turn_that_did_not_end_is_ended() {
+                promises::a_turn_that_did_not_end_is_ended(model());
+            }
+
+            #[test]
+            fn absent_content_is_empty_and_parts_are_their_text() {
+                promises::absent_content_is_empty_and_parts_are_their_text(model());
             }
         }
     )*};
