@@ -51,6 +51,27 @@ MINIMAX_EDITS = [
 ]
 
 
+DEEPSEEK_V32_EDITS = [
+    # Rule 1.
+    ("is_after_last_user and thinking", "thinking", 2),
+    # Rule 3.
+    ("namespace(pending_asst_marker=false, pending_tool_marker=false)", "namespace(pending_asst_marker=true, pending_tool_marker=false)"),
+    (
+        "{%- set state.pending_asst_marker = false -%}\n    {%- set state.pending_tool_marker = false -%}\n    {%- if message['content']",
+        "{%- set state.pending_asst_marker = true -%}\n    {%- set state.pending_tool_marker = false -%}\n    {%- if message['content']",
+    ),
+    # Rule 4.
+    ("thinking_start_token + thinking_end_token", "thinking_end_token", 2),
+    # Rule 6.
+    ("tool['type'] == 'function'", "true"),
+    ("(tool['function'] | tojson)", "((tool['function'] or tool) | tojson)"),
+]
+# Rule 6.
+DEEPSEEK_V4_EDITS = DEEPSEEK_V32_EDITS[-2:]
+DEEPSEEK_BOS = {"bos_token": "<｜begin▁of▁sentence｜>"}
+THINKING = {"thinking": True}
+
+
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
     return [('model_identity = "You are a helpful assistant."', f'model_identity = "{identity}"')]
@@ -59,6 +80,27 @@ def minimax_base(version):
 def later_system(messages):
     """A system message that is not the first."""
     return any(message["role"] == "system" for message in messages[1:])
+
+
+def moved_system(messages):
+    """A system message that another message stands before."""
+    roles = [message["role"] for message in messages]
+    return any(one != "system" and two == "system" for one, two in zip(roles, roles[1:]))
+
+
+def loose_results(messages):
+    """Results that are not one for each call, right after it."""
+    expected, seen = 0, 0
+    for message in [*messages, {"role": "user"}]:
+        if message["role"] == "tool":
+            seen += 1
+            if seen > expected:
+                return True
+        else:
+            if 0 < seen < expected:
+                return True
+            expected, seen = len(message.get("tool_calls") or []), 0
+    return False
 
 
 def switched_off(template):
@@ -76,6 +118,7 @@ class Family:
     modes: list = dataclasses.field(default_factory=lambda: [{}])
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
+    tokens: dict = dataclasses.field(default_factory=dict)  # tokens that the template names
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
 
@@ -88,6 +131,14 @@ FAMILIES = {
     "qwen36": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "nemotron3": Family(
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
+    ),
+    "deepseekv32": Family(
+        "deepseek-ai-DeepSeek-V3.2", "surrogate", DEEPSEEK_V32_EDITS, modes=[{}, THINKING], tokens=DEEPSEEK_BOS,
+        refuses=[("rule 2", moved_system), ("rule 5", loose_results)],
+    ),
+    "deepseekv4": Family(
+        "deepseek-ai-DeepSeek-V4", "tokenizer-deepseek-v4", DEEPSEEK_V4_EDITS, arguments={"drop_thinking": False}, modes=[{}, THINKING],
+        tokens=DEEPSEEK_BOS, refuses=[("rule 2", moved_system)],
     ),
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
@@ -151,6 +202,7 @@ def golden(name, assets):
         "modes": family.modes,
     }
     last = {}
+    arguments = {**family.arguments, **family.tokens}
     for at, conversation in enumerate(conversations()):
         own = conversation.get("template")
         for mode, asked in enumerate(family.modes):
@@ -162,15 +214,15 @@ def golden(name, assets):
             refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
-            official = attempt(native, vocabulary, entry)
-            full = None if refused else attempt(appending, vocabulary, entry, **family.arguments)
+            official = attempt(native, vocabulary, entry, **family.tokens)
+            full = None if refused else attempt(appending, vocabulary, entry, **arguments)
             if full is None:
                 yield [at, mode, refused or "official"]
                 continue
             toolless = not conversation.get("tools") and all(m["role"] != "tool" and not m.get("tool_calls") for m in messages)
             assert not (family.instead and toolless) or official == full, conversation["name"]
             key = json.dumps(conversation.get("tools"))
-            line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **family.arguments)]
+            line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **arguments)]
             last[key] = full
             if official != full:
                 line.append(None if official is None else delta(full, official))

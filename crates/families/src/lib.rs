@@ -10,6 +10,7 @@
 mod arguments;
 mod calls;
 mod chatml;
+mod deepseek;
 mod default;
 mod error;
 mod family;
@@ -29,6 +30,7 @@ mod qwennext;
 mod registry;
 mod render;
 mod script;
+mod shapes;
 mod smollm2;
 
 pub use error::{FamilyError, RenderError};
@@ -36,4 +38,5 @@ pub use family::{Family, Scene};
 pub use load::{NAMES, Options, load, load_with};
 pub use parse::{Flaw, Parsed, Parser, Part};
 pub use render::{Extension, Junction, Rendered, Repair, Source};
+pub use shapes::shapes;
 pub use verbatim_chat::StartState;

@@ -7,11 +7,15 @@ use verbatim_tokenizer::Tokenizer;
 
 use crate::default::Templated;
 use crate::native::{Format, Native};
-use crate::{Family, FamilyError, glm47, minimax, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2};
+use crate::{
+    Family, FamilyError, deepseek, glm47, minimax, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
+};
 
 /// Every family's name.
 pub const NAMES: &[&str] = &[
     "default",
+    "deepseekv32",
+    "deepseekv4",
     "glm47",
     "minimax_m25",
     "minimax_m27",
@@ -26,6 +30,8 @@ pub const NAMES: &[&str] = &[
 
 /// The families that render natively.
 const NATIVE: &[&dyn Format] = &[
+    &deepseek::V32,
+    &deepseek::V4,
     &glm47::FORMAT,
     &minimax::M25,
     &minimax::M27,

@@ -3,7 +3,7 @@
 //! The invariant: a name means the format that it means there; one that is not known here is
 //! refused, and nothing is parsed by a guess.
 
-use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
+use crate::parser::calls::{DSML_FUNCTIONS, DSML_TOOLS, GLM, MINIMAX, QWEN_CODER};
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
 use crate::{FamilyError, Options, hermes};
 
@@ -45,7 +45,11 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
+    ("deepseekv32", Some(&Calling { format: DSML_FUNCTIONS, gaps: DSML })),
+    ("deepseekv4", Some(&Calling { format: DSML_TOOLS, gaps: DSML })),
 ];
+
+const DSML: Gaps = Gaps { first: 2, alone: 2, between: 0, last: 0, blank: Blank::Content };
 
 const CODER: Calling = Calling {
     format: QWEN_CODER,

@@ -7,3 +7,4 @@ mod rows_files;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod verify;
+pub(crate) mod verify_template;

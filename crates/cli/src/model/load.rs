@@ -43,15 +43,7 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         EngineKind::Embedded => embedded(&path, &config.engine)?,
         EngineKind::Sim => (None, files(&path)?),
     };
-    let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
-    let spell = |id: TokenId| tokenizer.text(&[id]);
-    let hints = Hints {
-        model: &config.engine.model,
-        template: files.template.as_deref(),
-        eos: files.eos.map(spell),
-        bos: files.bos.map(spell),
-    };
-    let family = family(&config.family, &hints, Arc::clone(&tokenizer))?;
+    let family = of_files(config, &files)?;
     for warning in family.warnings() {
         tracing::warn!(family = family.name(), "the chat template {warning}");
     }
@@ -62,6 +54,26 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         EngineKind::Sim => "sim".to_owned(),
     };
     Ok(Loaded { engine, family, model })
+}
+
+/// Only the family, without weights.
+///
+/// # Errors
+/// If the model cannot be found or fetched, or speaks no family.
+pub(crate) fn family_alone(config: &Config) -> anyhow::Result<Arc<dyn Family>> {
+    of_files(config, &files(&find(&config.engine)?)?)
+}
+
+fn of_files(config: &Config, files: &Files) -> anyhow::Result<Arc<dyn Family>> {
+    let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
+    let spell = |id: TokenId| tokenizer.text(&[id]);
+    let hints = Hints {
+        model: &config.engine.model,
+        template: files.template.as_deref(),
+        eos: files.eos.map(spell),
+        bos: files.bos.map(spell),
+    };
+    family(&config.family, &hints, Arc::clone(&tokenizer))
 }
 
 /// Only the tokenizer, without weights.

@@ -8,5 +8,5 @@ mod pull;
 
 pub(crate) use cache::Cache;
 pub(crate) use catalogue::CATALOGUE;
-pub(crate) use load::{Loaded, load, tokenizer};
+pub(crate) use load::{Loaded, family_alone, load, tokenizer};
 pub(crate) use pull::{Source, pull};

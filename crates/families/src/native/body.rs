@@ -85,7 +85,10 @@ impl Native {
     ) -> Result<(), RenderError> {
         let said = self.format.said(message);
         let mut body = String::new();
-        self.think(&said, StartState::Content, false, &mut body);
+        match self.table.switch.muted.filter(|_| !self.thinks(page.scene)) {
+            Some(muted) => body.push_str(muted),
+            None => self.think(&said, StartState::Content, false, &mut body),
+        }
         body.push_str(&said.content);
         self.calls(message, &said.content, at, &mut body)?;
         page.said(&body, at);

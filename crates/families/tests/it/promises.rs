@@ -132,10 +132,12 @@ fn call() -> impl Strategy<Value = String> {
 
 /// A message that is said is read again, from every start that a prompt leaves.
 pub(crate) fn what_is_said_is_read_again(model: &Model) {
-    let off: Setup =
-        Setup { template: [("enable_thinking".to_owned(), json!(false))].into_iter().collect(), ..tools() };
+    let asked = |value: bool| {
+        let template = [("enable_thinking".to_owned(), json!(value))].into_iter().collect();
+        Setup { template, ..tools() }
+    };
     let user = Message::new(Role::User, "hi");
-    let starts: Vec<(Setup, StartState)> = [tools(), off]
+    let starts: Vec<(Setup, StartState)> = [tools(), asked(true), asked(false)]
         .into_iter()
         .filter_map(|setup| {
             let opened = model.family.open(scene(&setup), std::slice::from_ref(&user)).ok()?;

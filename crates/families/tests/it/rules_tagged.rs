@@ -227,3 +227,47 @@ fn what_a_prompt_leaves_the_turn_in() {
         assert_eq!(opened(name, &[("enable_thinking", json!(""))]).1, content);
     }
 }
+
+/// DeepSeek rules 2 and 5, and Miles' names for the switch.
+#[test]
+fn deepseek_refuses_what_its_templates_move_or_leave_open() {
+    for name in ["deepseekv32", "deepseekv4"] {
+        let late = [user("U"), Message::new(Role::System, "S")];
+        let error = refused(family(name), &Setup::default(), &late);
+        assert!(error.contains("a system message that is not the first"), "{error}");
+        let two = [Message::new(Role::System, "S"), Message::new(Role::System, "T"), user("U")];
+        let shown = text(family(name), &two);
+        assert_eq!(shown, "<｜begin▁of▁sentence｜>S\n\nT<｜User｜>U<｜Assistant｜></think>");
+    }
+    let v32 = family("deepseekv32");
+    let result = Message::new(Role::Tool, "R");
+    let error = refused(v32, &Setup::default(), &[user("U"), called("{}"), result.clone(), result.clone()]);
+    assert_eq!(
+        error,
+        "messages[3]: family deepseekv32 cannot render a tool's result that follows no call of its own"
+    );
+    let mut twice = called("{}");
+    twice.tool_calls.extend(twice.tool_calls.clone());
+    let error = refused(v32, &Setup::default(), &[user("U"), twice, result]);
+    assert_eq!(error, "messages[2]: family deepseekv32 cannot render fewer results than calls");
+}
+
+/// DeepSeek rules 3, 4 and 6.
+#[test]
+fn deepseek_opens_every_turn_and_closes_the_block_as_history_does() {
+    let v32 = family("deepseekv32");
+    let shown = text(v32, &[user("U"), said("A", None), said("B", None)]);
+    let turn = |text: &str| format!("<｜Assistant｜></think>{text}<｜end▁of▁sentence｜>");
+    let prompt = "<｜Assistant｜></think>";
+    assert_eq!(shown, format!("<｜begin▁of▁sentence｜><｜User｜>U{}{}{prompt}", turn("A"), turn("B")));
+    for name in ["deepseekv32", "deepseekv4"] {
+        let bare = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+        let opened = family(name).family.open(scene(&bare), &[user("U")]).unwrap();
+        assert!(family(name).spell(&opened.ids).contains("{\"name\": \"f\"}\n"));
+        let think = |name: &str| setup(&[(name, json!(true))]);
+        for asked in [think("thinking"), think("enable_thinking")] {
+            let opened = family(name).family.open(scene(&asked), &[user("U")]).unwrap();
+            assert_eq!(opened.start, StartState::Reasoning);
+        }
+    }
+}

@@ -3,12 +3,14 @@
 //! The invariant: a format reads what it writes. What it cannot read is no call; nothing is guessed
 //! and nothing is evaluated.
 
+mod dsml;
 mod hermes;
 mod invoke;
 mod keyed;
 mod parameters;
 mod types;
 
+pub(crate) use dsml::{DSML_FUNCTIONS, DSML_TOOLS};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
@@ -82,4 +84,14 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
 /// Whether a bare text can be a function's name: not where it holds what no name holds.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '<' | '>'))
+}
+
+/// A value and what follows it. The value ends at the first `end` after which one of `next` stands:
+/// earlier ones are part of it.
+fn value<'t>(text: &'t str, end: &str, next: [&str; 2]) -> Option<(&'t str, &'t str)> {
+    text.match_indices(end).find_map(|(at, tag)| {
+        let after = &text[at + tag.len()..];
+        let follows = after.trim_start();
+        next.iter().any(|next| follows.starts_with(next)).then(|| (&text[..at], after))
+    })
 }
