@@ -72,6 +72,59 @@ DEEPSEEK_BOS = {"bos_token": "<｜begin▁of▁sentence｜>"}
 THINKING = {"thinking": True}
 
 
+KIMI_BASE = [
+    # Calls keep their ids, and results name them.
+    (
+        """{%- set formatted_id = 'functions.' + tool_call['function']['name'] + ':' + (tool_call_counter.value | string) -%}
+    {%- set tool_call_counter.value = tool_call_counter.value + 1 -%}
+    {%- set _ = tool_response_queue.ids.append(formatted_id) -%}""",
+        "{%- set formatted_id = tool_call['id'] -%}",
+    ),
+    (
+        """{%- if tool_response_queue.ids -%}
+      {%- set tool_call_id = tool_response_queue.ids.pop(0) -%}
+    {%- else -%}
+      {%- set tool_call_id = 'functions.' + message.get('name', 'unknown') + ':' + (tool_call_counter.value | string) -%}
+    {%- endif -%}""",
+        "{%- set tool_call_id = message.tool_call_id -%}",
+        2,
+    ),
+    # No words of its own, tools as TypeScript, a think block that the prompt opens.
+    ("{%- if messages|length == 0 or messages[0]['role'] != 'system' -%}", "{%- if false -%}"),
+    ("{{ tools | tojson }}", "{{ tools_ts_str }}"),
+    (
+        "  <|im_assistant|>assistant<|im_middle|>\n{%- endif -%}",
+        "  <|im_assistant|>assistant<|im_middle|>{{ '<think></think>' if thinking is defined and thinking is false else '<think>' }}\n{%- endif -%}",
+    ),
+]
+KIMI_EDITS = [
+    # Rule 1.
+    ("{%- if messages[idx]['role'] == 'assistant' and not messages[idx].get('tool_calls') -%}", "{%- if false -%}"),
+]
+
+
+MISTRAL_EDITS = [
+    # Rule 1.
+    (
+        "{%- if message['content'] is string and message['content'] != '' %}",
+        "{%- if message.reasoning_content %}{{- '[THINK]' + message.reasoning_content + '[/THINK]' }}{%- endif %}"
+        "{%- if message['content'] is string and message['content'] != '' %}",
+    ),
+    # Rule 2.
+    ("(message['role'] == 'user') != (ns.index % 2 == 0)", "false"),
+    ("{{- raise_exception('Assistant message must have a string or a list of chunks in content or a list of tool calls.') }}", ""),
+    # Rule 4.
+    ("arguments|tojson|safe", "arguments|tojson"),
+]
+
+
+def typescript(tools):
+    """What the models' own tokenizer hands to the template beside the tools."""
+    from renderers.kimi_k25 import _encode_tools_typescript
+
+    return {"tools_ts_str": _encode_tools_typescript(tools)}
+
+
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
     return [('model_identity = "You are a helpful assistant."', f'model_identity = "{identity}"')]
@@ -119,6 +172,7 @@ class Family:
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
     tokens: dict = dataclasses.field(default_factory=dict)  # tokens that the template names
+    typescript: bool = False  # whether tools are declared as TypeScript
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
 
@@ -129,6 +183,10 @@ FAMILIES = {
     "qwennext": Family("tokenizer-qwen3", "tokenizer-qwen3", QWEN3_EDITS, QWENNEXT_BASE, {"clear_thinking": False}, fixed=True),
     "qwen35": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "qwen36": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
+    "mistral": Family(
+        "mistralai-Ministral-3-14B-Reasoning-2512", "surrogate", MISTRAL_EDITS, tokens={"bos_token": "<s>", "eos_token": "</s>"},
+        refuses=[("rule 3", later_system)],
+    ),
     "nemotron3": Family(
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
     ),
@@ -141,6 +199,8 @@ FAMILIES = {
         tokens=DEEPSEEK_BOS, refuses=[("rule 2", moved_system)],
     ),
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
+    "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, modes=[{}, {"thinking": False}], typescript=True),
+    "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, modes=[{}, {"thinking": False}], typescript=True),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
 }
@@ -202,7 +262,6 @@ def golden(name, assets):
         "modes": family.modes,
     }
     last = {}
-    arguments = {**family.arguments, **family.tokens}
     for at, conversation in enumerate(conversations()):
         own = conversation.get("template")
         for mode, asked in enumerate(family.modes):
@@ -211,10 +270,16 @@ def golden(name, assets):
             template = own if own is not None else asked
             entry = {**conversation, "template": template}
             messages = conversation["messages"]
+            arguments = {**family.arguments, **family.tokens}
+            shown = dict(family.tokens)
+            if family.typescript and conversation.get("tools"):
+                declared = typescript(vocabulary.hide([DECLARED[tool] for tool in conversation["tools"]]))
+                arguments |= declared
+                shown |= declared
             refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
-            official = attempt(native, vocabulary, entry, **family.tokens)
+            official = attempt(native, vocabulary, entry, **shown)
             full = None if refused else attempt(appending, vocabulary, entry, **arguments)
             if full is None:
                 yield [at, mode, refused or "official"]

@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
 VENV = CACHE / "venvs/goldens"
-PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3"]
+PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "renderers==0.1.12"]
 OUT = ROOT / "crates/families/tests/goldens"
 ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek-v4", "surrogate", "chat-templates"]
 
@@ -26,9 +26,11 @@ def enter():
     python = VENV / "bin/python"
     if pathlib.Path(sys.prefix) == VENV:
         return
-    if not python.exists():
+    made_of = VENV / "made-of"
+    if not made_of.exists() or made_of.read_text() != " ".join(PACKAGES):
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        made_of.write_text(" ".join(PACKAGES))
     os.execv(python, [str(python), __file__, *sys.argv[1:]])
 
 

@@ -16,8 +16,10 @@ mod error;
 mod family;
 mod glm47;
 mod hermes;
+mod kimi;
 mod load;
 mod minimax;
+mod mistral;
 mod native;
 mod nemotron3;
 mod parse;
@@ -32,6 +34,7 @@ mod render;
 mod script;
 mod shapes;
 mod smollm2;
+mod typescript;
 
 pub use error::{FamilyError, RenderError};
 pub use family::{Family, Scene};

@@ -8,7 +8,8 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseek, glm47, minimax, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseek, glm47, kimi, minimax, mistral, nemotron3, qwen3, qwen25, qwen35, qwennext,
+    smollm2,
 };
 
 /// Every family's name.
@@ -17,8 +18,11 @@ pub const NAMES: &[&str] = &[
     "deepseekv32",
     "deepseekv4",
     "glm47",
+    "kimi25",
+    "kimi26",
     "minimax_m25",
     "minimax_m27",
+    "mistral",
     "nemotron3",
     "qwen25",
     "qwen3",
@@ -33,8 +37,11 @@ const NATIVE: &[&dyn Format] = &[
     &deepseek::V32,
     &deepseek::V4,
     &glm47::FORMAT,
+    &kimi::K25,
+    &kimi::K26,
     &minimax::M25,
     &minimax::M27,
+    &mistral::FORMAT,
     &nemotron3::FORMAT,
     &qwen25::FORMAT,
     &qwen3::FORMAT,

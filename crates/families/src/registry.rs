@@ -5,7 +5,7 @@
 
 use crate::parser::calls::{DSML_FUNCTIONS, DSML_TOOLS, GLM, MINIMAX, QWEN_CODER};
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, hermes};
+use crate::{FamilyError, Options, hermes, kimi, mistral};
 
 /// Reasoning parsers.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
@@ -20,6 +20,7 @@ const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("kimi", Some(&KIMI)),
     ("kimi_k2", Some(&BARE)),
     ("minimax", Some(&BEGUN)),
+    ("mistral", Some(&mistral::THINKING)),
     ("nemotron_3", Some(&NEMOTRON)),
     ("step3", Some(&BEGUN)),
 ];
@@ -44,7 +45,10 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("glm", Some(&GLM_CALLS)),
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
+    ("kimi_k2", Some(&kimi::CALLING)),
+    ("kimi_k2_raw_id", Some(&kimi::CALLING)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
+    ("mistral", Some(&mistral::CALLING)),
     ("deepseekv32", Some(&Calling { format: DSML_FUNCTIONS, gaps: DSML })),
     ("deepseekv4", Some(&Calling { format: DSML_TOOLS, gaps: DSML })),
 ];

@@ -72,6 +72,12 @@ fn tell(hints: &Hints<'_>) -> &'static str {
         "qwen25"
     } else if has("[gMASK]<sop>") && has("<arg_key>") && has("clear_thinking") {
         "glm47"
+    } else if has("<|im_middle|>") && has("tools_ts_str") {
+        if has("preserve_thinking") { "kimi26" } else { "kimi25" }
+    } else if has("DSML") && has("tool_calls>") {
+        "deepseekv4"
+    } else if has("DSML") {
+        "deepseekv32"
     } else if has("MiniMax-M2.5") {
         "minimax_m25"
     } else if has("MiniMax-M2.7") {

@@ -87,7 +87,7 @@ impl Native {
         let mut body = String::new();
         match self.table.switch.muted.filter(|_| !self.thinks(page.scene)) {
             Some(muted) => body.push_str(muted),
-            None => self.think(&said, StartState::Content, false, &mut body),
+            None => self.think(&said, StartState::Content, &mut body),
         }
         body.push_str(&said.content);
         self.calls(message, &said.content, at, &mut body)?;
@@ -115,7 +115,7 @@ impl Native {
         }
         let mut body = String::new();
         if thinks || start == StartState::Reasoning {
-            self.think(&said, start, true, &mut body);
+            self.think(&said, start, &mut body);
         }
         body.push_str(&said.content);
         self.calls(message, &said.content, 0, &mut body)?;
@@ -123,12 +123,12 @@ impl Native {
         Ok(())
     }
 
-    fn think(&self, said: &Said<'_>, start: StartState, sampled: bool, body: &mut String) {
+    fn think(&self, said: &Said<'_>, start: StartState, body: &mut String) {
         let Some(thinking) = self.table.thinking else { return };
         let opened = start == StartState::Reasoning;
         let reasoning = match &said.thought {
             Thought::Block(text) => text.as_ref(),
-            Thought::Silent => match thinking.silent.filter(|_| !opened && !sampled) {
+            Thought::Silent => match thinking.silent.filter(|_| !opened) {
                 Some(silent) => return body.push_str(silent),
                 None => "",
             },
@@ -173,7 +173,7 @@ impl Native {
                 body.push_str(open);
                 body.push_str(calling.format.block_start());
             }
-            let written = Written { name: &call.name, arguments: &arguments };
+            let written = Written { id: call.id.as_deref(), nth, name: &call.name, arguments: &arguments };
             calling.format.write(&written, body);
             if nth + 1 == message.tool_calls.len() || !block {
                 body.push_str(close);

@@ -19,7 +19,7 @@ use verbatim_tokens::TokenId;
 pub(crate) use body::{Said, Thought};
 pub(crate) use junction::without_first;
 pub(crate) use page::{Messages, Page};
-pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table};
+pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
 
 use crate::arguments::Arguments;
 use crate::parser::{Grammar, TurnParser};

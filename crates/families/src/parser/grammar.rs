@@ -153,6 +153,9 @@ impl Grammar {
         }
         for mark in marks {
             let spelling = grammar.spelling(mark);
+            if spelling.is_empty() {
+                continue;
+            }
             match tokenizer.special(spelling) {
                 Some(id) => grammar.ids.push((id, mark)),
                 None => grammar.texts.push((spelling, mark)),
@@ -174,6 +177,11 @@ impl Grammar {
                 self.calling.and_then(|calling| calling.format.inner().get(nth)).copied().unwrap_or_default()
             }
         }
+    }
+
+    /// Whether calls have no closing mark.
+    pub(super) fn ends_itself(&self) -> bool {
+        self.calling.is_some_and(|calling| calling.format.ends_itself())
     }
 
     /// Whether a token is one of the marks.

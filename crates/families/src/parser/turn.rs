@@ -108,6 +108,9 @@ impl Turn {
                 let At::Call(pending) = std::mem::replace(&mut self.at, At::Content) else { return };
                 if mark == Mark::CallClose {
                     self.close(&pending, pending.len(), out);
+                } else if self.grammar.ends_itself() {
+                    self.close(&pending, pending.len(), out);
+                    self.at = self.call();
                 } else {
                     // Another call begins where this one should have ended.
                     self.flaws.push(Flaw::CallMalformed);
@@ -132,6 +135,9 @@ impl Turn {
                 Some((end, rest)) => {
                     self.close(&pending, end, out);
                     rest.into_iter().for_each(|piece| self.take(piece, out));
+                }
+                None if self.grammar.ends_itself() && self.reads(&pending) => {
+                    self.close(&pending, pending.len(), out);
                 }
                 None => {
                     self.flaws.push(Flaw::CallOpen);

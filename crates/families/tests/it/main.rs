@@ -10,6 +10,7 @@ mod append_only;
 mod assets;
 mod each;
 mod engine;
+mod evidence;
 mod formats;
 mod gguf;
 mod goldens;

@@ -7,6 +7,8 @@ mod dsml;
 mod hermes;
 mod invoke;
 mod keyed;
+mod kimi;
+mod mistral;
 mod parameters;
 mod types;
 
@@ -14,6 +16,8 @@ pub(crate) use dsml::{DSML_FUNCTIONS, DSML_TOOLS};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
+pub(crate) use kimi::KIMI;
+pub(crate) use mistral::MISTRAL;
 pub(crate) use parameters::{QWEN_CODER, QWEN_CODER_JSON};
 pub(crate) use types::Types;
 
@@ -34,6 +38,10 @@ pub(crate) struct Call {
 /// A call to be written.
 #[derive(Debug)]
 pub(crate) struct Written<'c> {
+    /// Its id, for formats that have one.
+    pub(crate) id: Option<&'c str>,
+    /// Its place in the turn.
+    pub(crate) nth: usize,
     /// The function.
     pub(crate) name: &'c str,
     /// Its arguments.
@@ -66,6 +74,11 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
 
     /// Whether a block holds all calls of a turn, so that one is written for all of them.
     fn is_block(&self) -> bool {
+        false
+    }
+
+    /// Whether a call has no closing mark and ends where the next one begins, or with the turn.
+    fn ends_itself(&self) -> bool {
         false
     }
 
