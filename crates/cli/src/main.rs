@@ -40,6 +40,9 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Verify { what: args::Verify::Template(template) } => {
                 command::verify_template::run(&template)
             }
+            Command::Engine { what: args::EngineCommand::Probe(probe) } => {
+                command::engine::probe(probe).await
+            }
             Command::Config(config) => command::config::run(&config),
         }
     })

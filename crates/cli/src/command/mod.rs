@@ -1,6 +1,7 @@
 //! The commands.
 
 pub(crate) mod config;
+pub(crate) mod engine;
 pub(crate) mod inspect;
 pub(crate) mod pull;
 mod rows_files;
