@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GOLDENS = ROOT / "crates/families/tests/goldens"
 SOURCES = ROOT / "crates/families/src"
 TABLE = ROOT / "docs/families.md"
-FILES = {"qwen36": "qwen35", "kimi25": "kimi", "kimi26": "kimi", "minimax_m25": "minimax", "minimax_m27": "minimax", "deepseekv32": "deepseek", "deepseekv4": "deepseek"}
+FILES = {"qwen36": "qwen35", "minimax_m25": "minimax", "minimax_m27": "minimax"}
 HEAD = """# Families, proven
 
 Written by `python3 tools/families/table.py`, which runs the tests and counts what they did.
@@ -31,7 +31,7 @@ NOTES = """
   number of edits that make it the template of a model that no package carries.
 - **Vocabulary**: *its own*, or a *surrogate*: 20,000 entries of Qwen3's with the family's special tokens. With a surrogate
   the words and the special tokens are proven, the ids of the model are not. No package has the vocabularies of GLM-4.7,
-  MiniMax M2, Nemotron 3 and Kimi K2; those of Qwen3.5, DeepSeek V3.2 and Mistral can be had and were not exercised here.
+  MiniMax M2 and Nemotron 3; those of Qwen3.5 and Mistral can be had and were not exercised here.
 - **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
   where the template or a rule says so.

@@ -51,58 +51,6 @@ MINIMAX_EDITS = [
 ]
 
 
-DEEPSEEK_V32_EDITS = [
-    # Rule 1.
-    ("is_after_last_user and thinking", "thinking", 2),
-    # Rule 3.
-    ("namespace(pending_asst_marker=false, pending_tool_marker=false)", "namespace(pending_asst_marker=true, pending_tool_marker=false)"),
-    (
-        "{%- set state.pending_asst_marker = false -%}\n    {%- set state.pending_tool_marker = false -%}\n    {%- if message['content']",
-        "{%- set state.pending_asst_marker = true -%}\n    {%- set state.pending_tool_marker = false -%}\n    {%- if message['content']",
-    ),
-    # Rule 4.
-    ("thinking_start_token + thinking_end_token", "thinking_end_token", 2),
-    # Rule 6.
-    ("tool['type'] == 'function'", "true"),
-    ("(tool['function'] | tojson)", "((tool['function'] or tool) | tojson)"),
-]
-# Rule 6.
-DEEPSEEK_V4_EDITS = DEEPSEEK_V32_EDITS[-2:]
-DEEPSEEK_BOS = {"bos_token": "<｜begin▁of▁sentence｜>"}
-THINKING = {"thinking": True}
-
-
-KIMI_BASE = [
-    # Calls keep their ids, and results name them.
-    (
-        """{%- set formatted_id = 'functions.' + tool_call['function']['name'] + ':' + (tool_call_counter.value | string) -%}
-    {%- set tool_call_counter.value = tool_call_counter.value + 1 -%}
-    {%- set _ = tool_response_queue.ids.append(formatted_id) -%}""",
-        "{%- set formatted_id = tool_call['id'] -%}",
-    ),
-    (
-        """{%- if tool_response_queue.ids -%}
-      {%- set tool_call_id = tool_response_queue.ids.pop(0) -%}
-    {%- else -%}
-      {%- set tool_call_id = 'functions.' + message.get('name', 'unknown') + ':' + (tool_call_counter.value | string) -%}
-    {%- endif -%}""",
-        "{%- set tool_call_id = message.tool_call_id -%}",
-        2,
-    ),
-    # No words of its own, tools as TypeScript, a think block that the prompt opens.
-    ("{%- if messages|length == 0 or messages[0]['role'] != 'system' -%}", "{%- if false -%}"),
-    ("{{ tools | tojson }}", "{{ tools_ts_str }}"),
-    (
-        "  <|im_assistant|>assistant<|im_middle|>\n{%- endif -%}",
-        "  <|im_assistant|>assistant<|im_middle|>{{ '<think></think>' if thinking is defined and thinking is false else '<think>' }}\n{%- endif -%}",
-    ),
-]
-KIMI_EDITS = [
-    # Rule 1.
-    ("{%- if messages[idx]['role'] == 'assistant' and not messages[idx].get('tool_calls') -%}", "{%- if false -%}"),
-]
-
-
 MISTRAL_EDITS = [
     # Rule 1.
     (
@@ -118,13 +66,6 @@ MISTRAL_EDITS = [
 ]
 
 
-def typescript(tools):
-    """What the models' own tokenizer hands to the template beside the tools."""
-    from renderers.kimi_k25 import _encode_tools_typescript
-
-    return {"tools_ts_str": _encode_tools_typescript(tools)}
-
-
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
     return [('model_identity = "You are a helpful assistant."', f'model_identity = "{identity}"')]
@@ -133,27 +74,6 @@ def minimax_base(version):
 def later_system(messages):
     """A system message that is not the first."""
     return any(message["role"] == "system" for message in messages[1:])
-
-
-def moved_system(messages):
-    """A system message that another message stands before."""
-    roles = [message["role"] for message in messages]
-    return any(one != "system" and two == "system" for one, two in zip(roles, roles[1:]))
-
-
-def loose_results(messages):
-    """Results that are not one for each call, right after it."""
-    expected, seen = 0, 0
-    for message in [*messages, {"role": "user"}]:
-        if message["role"] == "tool":
-            seen += 1
-            if seen > expected:
-                return True
-        else:
-            if 0 < seen < expected:
-                return True
-            expected, seen = len(message.get("tool_calls") or []), 0
-    return False
 
 
 def switched_off(template):
@@ -172,7 +92,6 @@ class Family:
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
     tokens: dict = dataclasses.field(default_factory=dict)  # tokens that the template names
-    typescript: bool = False  # whether tools are declared as TypeScript
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
 
@@ -190,17 +109,7 @@ FAMILIES = {
     "nemotron3": Family(
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
     ),
-    "deepseekv32": Family(
-        "deepseek-ai-DeepSeek-V3.2", "surrogate", DEEPSEEK_V32_EDITS, modes=[{}, THINKING], tokens=DEEPSEEK_BOS,
-        refuses=[("rule 2", moved_system), ("rule 5", loose_results)],
-    ),
-    "deepseekv4": Family(
-        "deepseek-ai-DeepSeek-V4", "tokenizer-deepseek-v4", DEEPSEEK_V4_EDITS, arguments={"drop_thinking": False}, modes=[{}, THINKING],
-        tokens=DEEPSEEK_BOS, refuses=[("rule 2", moved_system)],
-    ),
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
-    "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, modes=[{}, {"thinking": False}], typescript=True),
-    "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, modes=[{}, {"thinking": False}], typescript=True),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
 }
@@ -271,15 +180,10 @@ def golden(name, assets):
             entry = {**conversation, "template": template}
             messages = conversation["messages"]
             arguments = {**family.arguments, **family.tokens}
-            shown = dict(family.tokens)
-            if family.typescript and conversation.get("tools"):
-                declared = typescript(vocabulary.hide([DECLARED[tool] for tool in conversation["tools"]]))
-                arguments |= declared
-                shown |= declared
             refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
-            official = attempt(native, vocabulary, entry, **shown)
+            official = attempt(native, vocabulary, entry, **family.tokens)
             full = None if refused else attempt(appending, vocabulary, entry, **arguments)
             if full is None:
                 yield [at, mode, refused or "official"]

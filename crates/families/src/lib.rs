@@ -10,13 +10,11 @@
 mod arguments;
 mod calls;
 mod chatml;
-mod deepseek;
 mod default;
 mod error;
 mod family;
 mod glm47;
 mod hermes;
-mod kimi;
 mod load;
 mod minimax;
 mod mistral;
@@ -34,7 +32,6 @@ mod render;
 mod script;
 mod shapes;
 mod smollm2;
-mod typescript;
 
 pub use error::{FamilyError, RenderError};
 pub use family::{Family, Scene};

@@ -8,18 +8,13 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseek, glm47, kimi, minimax, mistral, nemotron3, qwen3, qwen25, qwen35, qwennext,
-    smollm2,
+    Family, FamilyError, glm47, minimax, mistral, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
 pub const NAMES: &[&str] = &[
     "default",
-    "deepseekv32",
-    "deepseekv4",
     "glm47",
-    "kimi25",
-    "kimi26",
     "minimax_m25",
     "minimax_m27",
     "mistral",
@@ -34,11 +29,7 @@ pub const NAMES: &[&str] = &[
 
 /// The families that render natively.
 const NATIVE: &[&dyn Format] = &[
-    &deepseek::V32,
-    &deepseek::V4,
     &glm47::FORMAT,
-    &kimi::K25,
-    &kimi::K26,
     &minimax::M25,
     &minimax::M27,
     &mistral::FORMAT,

@@ -3,9 +3,9 @@
 //! The invariant: a name means the format that it means there; one that is not known here is
 //! refused, and nothing is parsed by a guess.
 
-use crate::parser::calls::{DSML_FUNCTIONS, DSML_TOOLS, GLM, MINIMAX, QWEN_CODER};
+use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, hermes, kimi, mistral};
+use crate::{FamilyError, Options, hermes, mistral};
 
 /// Reasoning parsers.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
@@ -45,15 +45,9 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("glm", Some(&GLM_CALLS)),
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
-    ("kimi_k2", Some(&kimi::CALLING)),
-    ("kimi_k2_raw_id", Some(&kimi::CALLING)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
     ("mistral", Some(&mistral::CALLING)),
-    ("deepseekv32", Some(&Calling { format: DSML_FUNCTIONS, gaps: DSML })),
-    ("deepseekv4", Some(&Calling { format: DSML_TOOLS, gaps: DSML })),
 ];
-
-const DSML: Gaps = Gaps { first: 2, alone: 2, between: 0, last: 0, blank: Blank::Content };
 
 const CODER: Calling = Calling {
     format: QWEN_CODER,

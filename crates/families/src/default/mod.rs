@@ -149,7 +149,7 @@ impl Family for Templated {
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
-        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, false, call_prefix))
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
     }
 
     fn reply(

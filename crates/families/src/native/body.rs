@@ -85,10 +85,7 @@ impl Native {
     ) -> Result<(), RenderError> {
         let said = self.format.said(message);
         let mut body = String::new();
-        match self.table.switch.muted.filter(|_| !self.thinks(page.scene)) {
-            Some(muted) => body.push_str(muted),
-            None => self.think(&said, StartState::Content, &mut body),
-        }
+        self.think(&said, StartState::Content, &mut body);
         body.push_str(&said.content);
         self.calls(message, &said.content, at, &mut body)?;
         page.said(&body, at);
@@ -173,7 +170,7 @@ impl Native {
                 body.push_str(open);
                 body.push_str(calling.format.block_start());
             }
-            let written = Written { id: call.id.as_deref(), nth, name: &call.name, arguments: &arguments };
+            let written = Written { name: &call.name, arguments: &arguments };
             calling.format.write(&written, body);
             if nth + 1 == message.tool_calls.len() || !block {
                 body.push_str(close);

@@ -19,7 +19,7 @@ use verbatim_tokens::TokenId;
 pub(crate) use body::{Said, Thought};
 pub(crate) use junction::without_first;
 pub(crate) use page::{Messages, Page};
-pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
+pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table};
 
 use crate::arguments::Arguments;
 use crate::parser::{Grammar, TurnParser};
@@ -42,11 +42,6 @@ pub(crate) trait Format: Send + Sync {
     /// # Errors
     /// [`RenderError`] for one that the family cannot show there.
     fn message(&self, messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError>;
-
-    /// What opens an assistant's turn after a message.
-    fn opener(&self, _previous: Option<&Message>) -> &'static str {
-        self.table().assistant
-    }
 
     /// Takes an assistant's message apart as the template does.
     fn said<'m>(&self, message: &'m Message) -> Said<'m>;
@@ -120,16 +115,14 @@ impl Native {
 
     /// Whether the model is left to think.
     fn thinks(&self, scene: Scene<'_>) -> bool {
-        let switch = self.table.switch;
-        let asked = switch.names.iter().find_map(|name| self.arguments.get(scene.setup, name));
-        switch.thinks(asked)
+        self.table.switch.thinks(self.arguments.get(scene.setup, "enable_thinking"))
     }
 
     /// Renders messages from `from` on.
     fn messages(&self, messages: Messages<'_>, from: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
         for (at, message) in messages.new.iter().enumerate().skip(from) {
             if message.role == Role::Assistant {
-                page.frame(self.format.opener(messages.previous(at)));
+                page.frame(self.table.assistant);
                 self.history(message, at, page)?;
                 if let End::Token(end, after) = self.table.end {
                     page.frame(end);
@@ -143,8 +136,8 @@ impl Native {
     }
 
     /// Opens the assistant's next turn.
-    fn prompt(&self, messages: Messages<'_>, page: &mut Page<'_>) -> StartState {
-        page.frame(self.format.opener(messages.previous(messages.new.len())));
+    fn prompt(&self, page: &mut Page<'_>) -> StartState {
+        page.frame(self.table.assistant);
         let switch = self.table.switch;
         if self.thinks(page.scene) {
             page.frame(switch.on.0);
@@ -177,9 +170,8 @@ impl Family for Native {
         self.arguments.check(scene.setup)?;
         let mut page = Page::new(self, scene);
         let from = self.format.head(messages, &mut page)?;
-        let messages = Messages { new: messages, before: None };
-        self.messages(messages, from, &mut page)?;
-        let start = self.prompt(messages, &mut page);
+        self.messages(Messages { new: messages, before: None }, from, &mut page)?;
+        let start = self.prompt(&mut page);
         let (ids, sources) = page.finish();
         Ok(Rendered { ids, sources, start })
     }
@@ -200,16 +192,14 @@ impl Family for Native {
         }
         let mut page = Page::new(self, scene);
         let repair = self.end_sampled(junction, &mut page);
-        let messages = Messages { new, before: Some(junction.message) };
-        self.messages(messages, 0, &mut page)?;
-        let start = self.prompt(messages, &mut page);
+        self.messages(Messages { new, before: Some(junction.message) }, 0, &mut page)?;
+        let start = self.prompt(&mut page);
         Ok(self.join(junction, page.finish(), start, repair))
     }
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
-        let closed = start == StartState::Content && !self.thinks(scene);
-        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, closed, call_prefix))
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
     }
 
     fn reply(

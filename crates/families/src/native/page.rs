@@ -58,11 +58,6 @@ impl<'p> Page<'p> {
         self.native.arguments.get(self.scene.setup, name)
     }
 
-    /// Whether the model is left to think.
-    pub(crate) fn thinks(&self) -> bool {
-        self.native.thinks(self.scene)
-    }
-
     /// What this family has no spelling for.
     pub(crate) fn unsupported(&self, message: usize, what: &str) -> RenderError {
         self.native.unsupported(message, what)

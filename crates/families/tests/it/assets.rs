@@ -78,7 +78,6 @@ pub(crate) fn family(name: &'static str) -> &'static Model {
             "qwen3" | "qwennext" => tokenizer(&read("tokenizer-qwen3", "tokenizer.json")),
             "qwen25" => tokenizer(&read("tokenizer-qwen25", "tokenizer.json")),
             "smollm2" => tokenizer(gguf::smollm2(&read("smollm2-135m-instruct", "model.gguf")).0.as_bytes()),
-            "deepseekv4" => tokenizer(&read("tokenizer-deepseek-v4", "tokenizer.json")),
             name => surrogate(name),
         };
         Box::leak(Box::new(model(name, tokenizer)))

@@ -3,20 +3,16 @@
 //! The invariant: a format reads what it writes. What it cannot read is no call; nothing is guessed
 //! and nothing is evaluated.
 
-mod dsml;
 mod hermes;
 mod invoke;
 mod keyed;
-mod kimi;
 mod mistral;
 mod parameters;
 mod types;
 
-pub(crate) use dsml::{DSML_FUNCTIONS, DSML_TOOLS};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
-pub(crate) use kimi::KIMI;
 pub(crate) use mistral::MISTRAL;
 pub(crate) use parameters::{QWEN_CODER, QWEN_CODER_JSON};
 pub(crate) use types::Types;
@@ -38,10 +34,6 @@ pub(crate) struct Call {
 /// A call to be written.
 #[derive(Debug)]
 pub(crate) struct Written<'c> {
-    /// Its id, for formats that have one.
-    pub(crate) id: Option<&'c str>,
-    /// Its place in the turn.
-    pub(crate) nth: usize,
     /// The function.
     pub(crate) name: &'c str,
     /// Its arguments.
