@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 
+import encoders
 import gguf
 from conversations import DECLARED, conversations
 from official import Vocabulary, render
@@ -50,6 +51,84 @@ MINIMAX_EDITS = [
     ("tool.function | tojson", "(tool.function or tool) | tojson"),
 ]
 
+# Rule 2 of both: who opens an assistant's turn.
+DEEPSEEK_OPENER = '''def opener(messages, index, thinking_mode):
+    if index < len(messages) and messages[index]["role"] != "assistant":
+        return ""
+    before = "\\n\\n" if TOOLS_OPEN and index > 0 and messages[index - 1]["role"] == "tool" else "<｜Assistant｜>"
+    return before + (thinking_start_token if thinking_mode == "thinking" else thinking_end_token)
+
+
+def render_message('''
+DEEPSEEKV32_EDITS = [
+    # Rule 1.
+    ('thinking_mode == "thinking" and index > last_user_idx', 'thinking_mode == "thinking"'),
+    ("if not (reasoning_content or tool_calls):", "if False:"),
+    # Rule 2.
+    ("def render_message(", DEEPSEEK_OPENER.replace("TOOLS_OPEN", "True")),
+    ("<｜User｜>{content}<｜Assistant｜>", "<｜User｜>{content}"),
+    ('if index == last_user_idx and thinking_mode == "thinking":\n            prompt += thinking_start_token\n        else:\n            prompt += thinking_end_token', "", 2),
+    ('if index >= last_user_idx and thinking_mode == "thinking":\n                prompt += "\\n\\n" + thinking_start_token\n            else:\n                prompt += "\\n\\n" + thinking_end_token', ""),
+    ("        prompt += assistant_msg_template.format(", "        prompt += opener(messages, index, thinking_mode)\n        prompt += assistant_msg_template.format("),
+    ("    return prompt\n\n\ndef _read_until_stop(", "    return prompt + opener(full_messages, len(full_messages), thinking_mode)\n\n\ndef _read_until_stop("),
+    # Rule 3.
+    ("if tool_call_order == len(assistant_tool_calls):", 'if index + 1 == len(messages) or messages[index + 1]["role"] != "tool":'),
+    # Rule 4.
+    ('[tool["function"] for tool in tools]', '[tool.get("function", tool) for tool in tools]'),
+]
+DEEPSEEKV4_EDITS = [
+    # Rule 2.
+    ("def render_message(", DEEPSEEK_OPENER.replace("TOOLS_OPEN", "False")),
+    ("        if wo_eos:\n", "        prompt += opener(messages, index, thinking_mode)\n        if wo_eos:\n"),
+    ('    elif messages[index].get("role") in ["user", "developer"]:', "    elif False:"),
+    ("    return prompt\n\n\ndef _drop_thinking_messages(", "    return prompt + opener(full_messages, len(full_messages), thinking_mode)\n\n\ndef _drop_thinking_messages("),
+    # Rule 3.
+    ('[tool["function"] for tool in tools]', '[tool.get("function", tool) for tool in tools]'),
+    # Rule 5.
+    ('if role == "assistant" and msg.get("tool_calls"):', 'if role == "assistant":'),
+    ('enumerate(msg["tool_calls"])', 'enumerate(msg.get("tool_calls") or [])'),
+]
+SPOKEN_BY_DEEPSEEK = ["<think>", "</think>", "｜DSML｜"]
+
+KIMI_BASE = [
+    # Ids are those of the calls.
+    (
+        "{%- set formatted_id = 'functions.' + tool_call['function']['name'] + ':' + (tool_call_counter.value | string) -%}\n"
+        "    {%- set tool_call_counter.value = tool_call_counter.value + 1 -%}\n"
+        "    {%- set _ = tool_response_queue.ids.append(formatted_id) -%}",
+        "{%- set formatted_id = tool_call['id'] -%}",
+    ),
+    (
+        "{%- if tool_response_queue.ids -%}\n      {%- set tool_call_id = tool_response_queue.ids.pop(0) -%}\n    {%- else -%}\n"
+        "      {%- set tool_call_id = 'functions.' + message.get('name', 'unknown') + ':' + (tool_call_counter.value | string) -%}\n    {%- endif -%}",
+        "{%- set tool_call_id = message.tool_call_id -%}",
+        2,
+    ),
+    # No system's words by default.
+    (
+        "{%- if messages|length == 0 or messages[0]['role'] != 'system' -%}\n"
+        "  <|im_system|>system<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>\n{%- endif -%}",
+        "",
+    ),
+    # Tools as the tokenizer declares them.
+    ("{{ tools | tojson }}", "{% if tools_ts_str %}{{ tools_ts_str }}{% else %}{{ tools | tojson(separators=(',', ':')) }}{% endif %}"),
+    # The thinking switch.
+    (
+        "{%- if add_generation_prompt -%}\n  <|im_assistant|>assistant<|im_middle|>\n{%- endif -%}",
+        "{%- if add_generation_prompt -%}\n  <|im_assistant|>assistant<|im_middle|>\n"
+        "  {%- if thinking is defined and thinking is false -%}\n  <think></think>\n  {%- else -%}\n  <think>\n  {%- endif -%}\n{%- endif -%}",
+    ),
+]
+KIMI_EDITS = [
+    # Rule 1.
+    ("messages[:ns.last_non_tool_call_assistant_msg+1]", "[]"),
+    ("messages[ns.last_non_tool_call_assistant_msg+1:]", "messages"),
+    # Rule 2.
+    ("message.get('name') or  message['role']", "message['role'] if message['role'] == 'assistant' else message.get('name') or message['role']"),
+    # Rule 3.
+    ("{%- if thinking is defined and thinking is false -%}", "{%- if thinking | default(enable_thinking) is false -%}"),
+]
+
 
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
@@ -59,6 +138,20 @@ def minimax_base(version):
 def later_system(messages):
     """A system message that is not the first."""
     return any(message["role"] == "system" for message in messages[1:])
+
+
+def misplaced_system(messages):
+    """A later system message that does not stand between an assistant's turn and a user's message."""
+    roles = [message["role"] for message in messages]
+    leading = next((at for at, role in enumerate(roles) if role != "system"), len(roles))
+    late = [at for at, role in enumerate(roles) if role == "system" and at > leading]
+    return any(roles[at - 1] not in ("assistant", "system") or roles[at + 1 : at + 2] not in (["user"], ["system"]) for at in late)
+
+
+def late_system(messages):
+    """A system message that is not at the beginning."""
+    roles = [message["role"] for message in messages]
+    return any(role == "system" for role in roles[next((at for at, role in enumerate(roles) if role != "system"), len(roles)) :])
 
 
 def switched_off(template):
@@ -76,6 +169,7 @@ class Family:
     modes: list = dataclasses.field(default_factory=lambda: [{}])
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
+    spoken: list = None  # the tokens that a model writes as part of what it says, if its vocabulary does not tell
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
 
@@ -92,6 +186,16 @@ FAMILIES = {
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
+    "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
+    "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
+    "deepseekv32": Family(
+        "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
+        refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
+    ),
+    "deepseekv4": Family(
+        "encoding_dsv4.py", "tokenizer-deepseek", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
+        modes=[{"reasoning_effort": "max"}, {"thinking": False}], refuses=[("rule 4", late_system)], spoken=SPOKEN_BY_DEEPSEEK,
+    ),
 }
 
 
@@ -113,12 +217,18 @@ class Assets:
             return gguf.smollm2(self.home / name / "model.gguf")[1]
         if name.startswith("tokenizer-"):
             return json.loads((self.home / name / "tokenizer_config.json").read_text())["chat_template"]
+        if name.endswith(".py"):
+            return (self.home / "encoders" / name).read_text()
         return (self.home / "chat-templates" / f"{name}.jinja").read_text()
 
     def vocabulary(self, name, family):
-        key = family if name == "surrogate" else name
+        key = (family if name == "surrogate" else name, FAMILIES[family].spoken is None)
         if key not in self.known:
-            self.known[key] = Vocabulary(self._config(name, family))
+            self.known[key] = Vocabulary(self._config(name, family), FAMILIES[family].spoken)
+            if family.startswith("kimi"):
+                program = (self.home / "kimi-declaration" / "kimi_k2_5_tool_declaration_ts.py").read_text()
+                self.known[key].declare = encoders.kimi_declared(program)
+                self.known[key].argument_text = True
         return self.known[key]
 
     def _config(self, name, family):
@@ -157,8 +267,10 @@ def golden(name, assets):
             if own is not None and mode > 0:
                 continue
             template = own if own is not None else asked
-            entry = {**conversation, "template": template}
             messages = conversation["messages"]
+            if name.startswith("kimi"):
+                messages = encoders.kimi_ids(messages)
+            entry = {**conversation, "messages": messages, "template": template}
             refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
@@ -177,12 +289,16 @@ def golden(name, assets):
             yield line
 
 
+# How official templates and encoders refuse.
+REFUSALS = ("TemplateError", "UndefinedError", "TypeError", "DS32EncodingError", "KeyError")
+
+
 def attempt(template, vocabulary, conversation, **arguments):
     """The ids, or none where the template refuses the conversation."""
     try:
         return render(template, vocabulary, conversation, conversation["messages"], **arguments)
     except Exception as error:
-        assert type(error).__name__ in ("TemplateError", "UndefinedError", "TypeError"), repr(error)
+        assert type(error).__name__ in REFUSALS, repr(error)
         return None
 
 

@@ -18,7 +18,7 @@ CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
 VENV = CACHE / "venvs/goldens"
 PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3"]
 OUT = ROOT / "crates/families/tests/goldens"
-ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "surrogate", "chat-templates"]
+ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
 
 
 def enter():

@@ -10,11 +10,16 @@
 mod arguments;
 mod calls;
 mod chatml;
+mod deepseek;
+mod deepseekv32;
+mod deepseekv4;
 mod default;
 mod error;
 mod family;
 mod glm47;
 mod hermes;
+mod kimi;
+mod kimi_tools;
 mod load;
 mod minimax;
 mod native;

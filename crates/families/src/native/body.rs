@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 
-use verbatim_chat::{Message, StartState};
+use verbatim_chat::{Arguments, Message, StartState};
 
 use super::{Native, Page};
 use crate::parser::calls::Written;
@@ -85,9 +85,12 @@ impl Native {
     ) -> Result<(), RenderError> {
         let said = self.format.said(message);
         let mut body = String::new();
-        self.think(&said, StartState::Content, false, &mut body);
+        match self.table.thinking.and_then(|thinking| thinking.off) {
+            Some(off) if !self.thinks(page.scene) => body.push_str(off),
+            _ => self.think(&said, StartState::Content, false, &mut body),
+        }
         body.push_str(&said.content);
-        self.calls(message, &said.content, at, &mut body)?;
+        self.calls(message, &said.content, Some(at), &mut body)?;
         page.said(&body, at);
         Ok(())
     }
@@ -115,7 +118,7 @@ impl Native {
             self.think(&said, start, true, &mut body);
         }
         body.push_str(&said.content);
-        self.calls(message, &said.content, 0, &mut body)?;
+        self.calls(message, &said.content, None, &mut body)?;
         page.said(&body, 0);
         Ok(())
     }
@@ -143,13 +146,15 @@ impl Native {
         }
     }
 
+    /// Writes a message's calls: those of the message at `at` in history, or those to be sampled.
     fn calls(
         &self,
         message: &Message,
         content: &str,
-        at: usize,
+        at: Option<usize>,
         body: &mut String,
     ) -> Result<(), RenderError> {
+        let (at, sampled) = (at.unwrap_or_default(), at.is_none());
         if message.tool_calls.is_empty() {
             return Ok(());
         }
@@ -170,7 +175,12 @@ impl Native {
                 body.push_str(open);
                 body.push_str(calling.format.block_start());
             }
-            let written = Written { name: &call.name, arguments: &arguments };
+            let text = match &call.arguments {
+                Arguments::Text(text) => Some(text.as_str()),
+                Arguments::Json(_) => None,
+            };
+            let (name, id) = (call.name.as_str(), call.id.as_deref());
+            let written = Written { name, arguments: &arguments, id, nth, text, sampled };
             calling.format.write(&written, body);
             if nth + 1 == message.tool_calls.len() || !block {
                 body.push_str(close);

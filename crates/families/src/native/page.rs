@@ -58,6 +58,21 @@ impl<'p> Page<'p> {
         self.native.arguments.get(self.scene.setup, name)
     }
 
+    /// Whether the model is left to think.
+    pub(crate) fn thinks(&self) -> bool {
+        self.native.thinks(self.scene)
+    }
+
+    /// A template argument that is none of the values that the family knows.
+    pub(crate) fn conflict(&self, name: &str, value: &Value, known: &str) -> RenderError {
+        RenderError::Argument {
+            name: name.to_owned(),
+            value: value.to_string(),
+            fixed: known.to_owned(),
+            family: self.native.table.name.to_owned(),
+        }
+    }
+
     /// What this family has no spelling for.
     pub(crate) fn unsupported(&self, message: usize, what: &str) -> RenderError {
         self.native.unsupported(message, what)

@@ -51,6 +51,7 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new(grammar: Arc<Grammar>, types: Types, start: StartState, call_prefix: &str) -> Self {
         let thinking = start == StartState::Reasoning;
+        let closed = grammar.thinking.is_some_and(|thinking| thinking.closed);
         Self {
             at: if thinking { At::Reasoning { fresh: false } } else { At::Content },
             grammar,
@@ -63,7 +64,7 @@ impl Turn {
             held: 0,
             lead: 0,
             led: 0,
-            begun: thinking,
+            begun: thinking || closed,
             after_call: false,
             told: 0,
         }

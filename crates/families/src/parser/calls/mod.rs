@@ -3,15 +3,19 @@
 //! The invariant: a format reads what it writes. What it cannot read is no call; nothing is guessed
 //! and nothing is evaluated.
 
+mod dsml;
 mod hermes;
 mod invoke;
 mod keyed;
+mod kimi;
 mod parameters;
 mod types;
 
+pub(crate) use dsml::{DSML_V4, DSML_V32};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
+pub(crate) use kimi::KIMI;
 pub(crate) use parameters::{QWEN_CODER, QWEN_CODER_JSON};
 pub(crate) use types::Types;
 
@@ -36,6 +40,14 @@ pub(crate) struct Written<'c> {
     pub(crate) name: &'c str,
     /// Its arguments.
     pub(crate) arguments: &'c [(String, Node)],
+    /// Its id, where it has one.
+    pub(crate) id: Option<&'c str>,
+    /// Its position among the turn's calls.
+    pub(crate) nth: usize,
+    /// Its arguments as they came, where they came as text.
+    pub(crate) text: Option<&'c str>,
+    /// Whether it is written as a model would sample it, not as history shows it.
+    pub(crate) sampled: bool,
 }
 
 /// Where a closing mark does not close a call, because it is part of a value.
