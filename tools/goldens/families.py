@@ -129,6 +129,11 @@ KIMI_EDITS = [
     ("{%- if thinking is defined and thinking is false -%}", "{%- if thinking | default(enable_thinking) is false -%}"),
 ]
 
+LLAMA3_EDITS = [
+    # Rule 1.
+    ("""{{- '{"name": "' + tool_call.name + '", ' }}""", """{{- (message.content | trim + '<|python_tag|>' if message.content | trim else '') + '{"name": "' + tool_call.name + '", ' }}"""),
+]
+
 
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
@@ -138,6 +143,12 @@ def minimax_base(version):
 def later_system(messages):
     """A system message that is not the first."""
     return any(message["role"] == "system" for message in messages[1:])
+
+
+def no_user_first(messages, tools, template):
+    """Tools that are declared to the user, where no user's message comes first."""
+    rest = messages[1:] if messages[0]["role"] == "system" else messages
+    return bool(tools) and template.get("tools_in_user_message", True) and (not rest or rest[0]["role"] != "user")
 
 
 def misplaced_system(messages):
@@ -169,6 +180,7 @@ class Family:
     modes: list = dataclasses.field(default_factory=lambda: [{}])
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
+    given: dict = dataclasses.field(default_factory=dict)  # what the official tools hand to the template beside
     spoken: list = None  # the tokens that a model writes as part of what it says, if its vocabulary does not tell
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
@@ -188,6 +200,10 @@ FAMILIES = {
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
     "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
     "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
+    "llama3": Family(
+        "meta-llama-Llama-3.1-8B-Instruct", "surrogate", LLAMA3_EDITS, given={"bos_token": "<|begin_of_text|>"},
+        modes=[{}, {"tools_in_user_message": False, "date_string": "30 Nov 2026"}], refuses=[("rule 2", no_user_first)], spoken=["<|python_tag|>"],
+    ),
     "deepseekv32": Family(
         "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
         refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
@@ -270,8 +286,8 @@ def golden(name, assets):
             messages = conversation["messages"]
             if name.startswith("kimi"):
                 messages = encoders.kimi_ids(messages)
-            entry = {**conversation, "messages": messages, "template": template}
-            refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
+            entry = {**conversation, "messages": messages, "template": {**family.given, **template}}
+            refused = next((rule for rule, applies in family.refuses if (applies(messages, conversation.get("tools"), template) if applies is no_user_first else applies(messages))), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
             official = attempt(native, vocabulary, entry)

@@ -20,6 +20,7 @@ mod glm47;
 mod hermes;
 mod kimi;
 mod kimi_tools;
+mod llama3;
 mod load;
 mod minimax;
 mod native;

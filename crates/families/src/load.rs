@@ -8,8 +8,8 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseekv4, deepseekv32, glm47, kimi, minimax, nemotron3, qwen3, qwen25, qwen35,
-    qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, kimi, llama3, minimax, nemotron3, qwen3, qwen25,
+    qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
@@ -20,6 +20,7 @@ pub const NAMES: &[&str] = &[
     "glm47",
     "kimi25",
     "kimi26",
+    "llama3",
     "minimax_m25",
     "minimax_m27",
     "nemotron3",
@@ -38,6 +39,7 @@ const NATIVE: &[&dyn Format] = &[
     &glm47::FORMAT,
     &kimi::K25,
     &kimi::K26,
+    &llama3::FORMAT,
     &minimax::M25,
     &minimax::M27,
     &nemotron3::FORMAT,

@@ -5,7 +5,7 @@
 
 use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, kimi};
+use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, kimi, llama3};
 
 /// Reasoning parsers.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
@@ -48,6 +48,7 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("deepseekv32", Some(&deepseekv32::CALLING)),
     ("deepseekv4", Some(&deepseekv4::CALLING)),
     ("kimi_k2", Some(&kimi::CALLING)),
+    ("llama3", Some(&llama3::CALLING)),
 ];
 
 const CODER: Calling = Calling {

@@ -161,7 +161,10 @@ impl Native {
         let Some(calling) = self.table.calling else {
             return Err(self.unsupported(at, "tool calls, which its format does not have"));
         };
-        let (open, close) = calling.format.marks();
+        if !sampled && calling.format.is_single() && message.tool_calls.len() > 1 {
+            return Err(self.unsupported(at, "more than one tool call in a turn"));
+        }
+        let (open, close) = (calling.format.opener(content), calling.format.marks().1);
         let block = calling.format.is_block();
         for (nth, call) in message.tool_calls.iter().enumerate() {
             let arguments =

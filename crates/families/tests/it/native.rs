@@ -44,7 +44,10 @@ pub(crate) fn sources_name_the_message_that_a_token_came_from(model: &Model) {
             let (spelled, said) = (model.spell(&own), message.content.text());
             let composed = !said.is_ascii() || said.contains("think>");
             let expected = said.trim();
-            assert!(composed || spelled.contains(expected), "{} {at}: {spelled:?} {said:?}", golden.name);
+            // Llama's template quotes results.
+            let quoted = serde_json::to_string(&*said).unwrap();
+            let shown = spelled.contains(expected) || spelled.contains(&quoted);
+            assert!(composed || shown, "{} {at}: {spelled:?} {said:?}", golden.name);
         }
     }
 }

@@ -3,6 +3,7 @@
 //! The invariant: a format reads what it writes. What it cannot read is no call; nothing is guessed
 //! and nothing is evaluated.
 
+mod bare;
 mod dsml;
 mod hermes;
 mod invoke;
@@ -11,6 +12,7 @@ mod kimi;
 mod parameters;
 mod types;
 
+pub(crate) use bare::LLAMA;
 pub(crate) use dsml::{DSML_V4, DSML_V32};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
@@ -82,6 +84,22 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
     /// What a block writes before its first call.
     fn block_start(&self) -> &'static str {
         ""
+    }
+
+    /// What opens the first call after this content.
+    fn opener(&self, _content: &str) -> &'static str {
+        self.marks().0
+    }
+
+    /// Whether nothing closes a call but the turn's end. Then a turn that begins with `{` can be one
+    /// without its mark.
+    fn ends_with_turn(&self) -> bool {
+        false
+    }
+
+    /// Whether history shows one call a turn at most.
+    fn is_single(&self) -> bool {
+        false
     }
 
     /// Reads what stands between the marks; `None` where it is no call.
