@@ -20,6 +20,23 @@ def encode(program, messages, tools, arguments):
     return names["encode_messages"](messages, thinking_mode=mode, **options)
 
 
+def is_inkling(template):
+    return "\ndef render_inkling_messages(" in template
+
+
+def inkling(program, messages, tools, arguments, vocabulary):
+    """The ids of Inkling's renderer, which writes tokens itself."""
+    names = {"__name__": "__main__"}
+    exec(compile(program, "renderer", "exec"), names)
+
+    class Tokenizer:
+        encode_text = staticmethod(lambda text: vocabulary.plain.encode(vocabulary.show(text), add_special_tokens=False).ids)
+        encode_special = staticmethod(lambda token: vocabulary.ids[token])
+
+    options = {name: arguments[name] for name in ("reasoning_effort",) if name in arguments}
+    return names["render_inkling_messages"](messages, Tokenizer(), tools=tools, add_generation_prompt=True, **options)
+
+
 def kimi_declared(program):
     """How Kimi's tokenizer hands tools to its template: keys in order, and as TypeScript where it can."""
     names = {"__name__": "__main__"}

@@ -134,6 +134,18 @@ LLAMA3_EDITS = [
     ("""{{- '{"name": "' + tool_call.name + '", ' }}""", """{{- (message.content | trim + '<|python_tag|>' if message.content | trim else '') + '{"name": "' + tool_call.name + '", ' }}"""),
 ]
 
+INKLING_EDITS = [
+    # Rule 1.
+    (
+        "            if len(input_ids) > turn_start:\n",
+        "            if len(input_ids) == turn_start:\n                input_ids.append(tokenizer.encode_special(MESSAGE_MODEL))\n            if True:\n",
+    ),
+    # Rule 2.
+    ('            reasoning_content = message.get("reasoning_content")\n', '            tool_call_id_to_name = {}\n            reasoning_content = message.get("reasoning_content")\n'),
+    # Rule 3.
+    ('tool.get("function", {})', 'tool.get("function", tool)'),
+]
+
 
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
@@ -204,6 +216,9 @@ FAMILIES = {
         "meta-llama-Llama-3.1-8B-Instruct", "surrogate", LLAMA3_EDITS, given={"bos_token": "<|begin_of_text|>"},
         modes=[{}, {"tools_in_user_message": False, "date_string": "30 Nov 2026"}], refuses=[("rule 2", no_user_first)], spoken=["<|python_tag|>"],
     ),
+    "inkling": Family(
+        "inkling_renderer.py", "surrogate", INKLING_EDITS, modes=[{}, {"reasoning_effort": 0.25}], fixed=True, spoken=[],
+    ),
     "deepseekv32": Family(
         "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
         refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
@@ -234,7 +249,13 @@ class Assets:
         if name.startswith("tokenizer-"):
             return json.loads((self.home / name / "tokenizer_config.json").read_text())["chat_template"]
         if name.endswith(".py"):
-            return (self.home / "encoders" / name).read_text()
+            source = (self.home / "encoders" / name).read_text()
+            if "inkling" in name:
+                # What it imports is put in place of the import.
+                start = source.index("from llm_router_utils")
+                tokens = (self.home / "encoders" / "inkling_tokenizer.py").read_text().replace("from __future__ import annotations\n", "")
+                source = source[:start] + tokens + source[source.index(")\n", start) + 2 :]
+            return source
         return (self.home / "chat-templates" / f"{name}.jinja").read_text()
 
     def vocabulary(self, name, family):

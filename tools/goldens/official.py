@@ -81,6 +81,8 @@ def render(template, vocabulary, conversation, messages, prompt=True, **argument
         declared = [tool if "function" in tool else {"type": "function", "function": tool} for tool in declared]
     tools = vocabulary.hide(declared)
     arguments = {**conversation.get("template", {}), **arguments}
+    if encoders.is_inkling(template):
+        return encoders.inkling(template, prepared(messages, vocabulary), tools, arguments, vocabulary)
     if encoders.is_program(template):
         return vocabulary.encode(encoders.encode(template, prepared(messages, vocabulary), tools, arguments))
     rendered, _ = render_jinja_template(

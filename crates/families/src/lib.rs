@@ -18,6 +18,7 @@ mod error;
 mod family;
 mod glm47;
 mod hermes;
+mod inkling;
 mod kimi;
 mod kimi_tools;
 mod llama3;

@@ -8,8 +8,8 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseekv4, deepseekv32, glm47, kimi, llama3, minimax, nemotron3, qwen3, qwen25,
-    qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, nemotron3, qwen3,
+    qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
@@ -18,6 +18,7 @@ pub const NAMES: &[&str] = &[
     "deepseekv4",
     "default",
     "glm47",
+    "inkling",
     "kimi25",
     "kimi26",
     "llama3",
@@ -37,6 +38,7 @@ const NATIVE: &[&dyn Format] = &[
     &deepseekv32::FORMAT,
     &deepseekv4::FORMAT,
     &glm47::FORMAT,
+    &inkling::FORMAT,
     &kimi::K25,
     &kimi::K26,
     &llama3::FORMAT,

@@ -9,6 +9,7 @@ use verbatim_chat::{Arguments, Message, StartState};
 
 use super::{Native, Page};
 use crate::parser::calls::Written;
+use crate::parser::channels::Stroke;
 use crate::parser::newlines;
 use crate::{RenderError, calls};
 
@@ -83,6 +84,9 @@ impl Native {
         at: usize,
         page: &mut Page<'_>,
     ) -> Result<(), RenderError> {
+        if let Some(channels) = self.format.channels() {
+            return self.strokes(channels.write(message, false), at, page);
+        }
         let said = self.format.said(message);
         let mut body = String::new();
         match self.table.thinking.and_then(|thinking| thinking.off) {
@@ -95,6 +99,21 @@ impl Native {
         Ok(())
     }
 
+    fn strokes(
+        &self,
+        written: Result<Vec<Stroke>, usize>,
+        at: usize,
+        page: &mut Page<'_>,
+    ) -> Result<(), RenderError> {
+        for stroke in written.map_err(|call| RenderError::Arguments { message: at, call })? {
+            match stroke {
+                Stroke::Frame(text) => page.framed(&text, at),
+                Stroke::Text(text) => page.text(&text, at),
+            }
+        }
+        Ok(())
+    }
+
     /// Writes what a model would sample for `message`.
     pub(super) fn say(
         &self,
@@ -102,6 +121,9 @@ impl Native {
         message: &Message,
         page: &mut Page<'_>,
     ) -> Result<(), RenderError> {
+        if let Some(channels) = self.format.channels() {
+            return self.strokes(channels.write(message, true), 0, page);
+        }
         // What was parsed is written as it is; a block spelled out in content is one all the same.
         let folded = message.reasoning.is_none() && message.content.text().contains("</think>");
         let said = if folded { self.format.said(message) } else { Said::plain(message) };

@@ -22,6 +22,7 @@ pub(crate) use page::{Messages, Page};
 pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
 
 use crate::arguments::Arguments;
+use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
 use crate::{Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene};
 
@@ -57,6 +58,11 @@ pub(crate) trait Format: Send + Sync {
         &["enable_thinking"]
     }
 
+    /// How turns are cut into messages, where they are.
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        None
+    }
+
     /// The tokens that a model writes as part of what it says; `None` where the vocabulary says so
     /// by not calling them special.
     fn spoken(&self) -> Option<&'static [&'static str]> {
@@ -79,6 +85,8 @@ pub(crate) struct Native {
     /// Tokens that a model writes as part of what it says.
     markers: SpecialSplitter,
     grammar: Arc<Grammar>,
+    /// Where turns are cut into messages: at these tokens.
+    cuts: Arc<Cuts>,
 }
 
 impl Native {
@@ -126,6 +134,10 @@ impl Native {
                 spoken || grammar.has(added.id)
             }),
             grammar: Arc::new(grammar),
+            cuts: Arc::new(match format.channels() {
+                Some(channels) => Cuts::new(channels, &stop, &*tokenizer),
+                None => Cuts::default(),
+            }),
             all,
             stop,
             tokenizer,
@@ -243,6 +255,9 @@ impl Family for Native {
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
+        if let Some(channels) = self.format.channels() {
+            return Box::new(ChannelParser::new(channels, tokenizer, Arc::clone(&self.cuts), call_prefix));
+        }
         Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
     }
 

@@ -53,6 +53,11 @@ impl<'p> Page<'p> {
         self.script.marked(text, Source::Message(message), &self.native.markers);
     }
 
+    /// Writes the format's own words inside what a model said; what they spell are the tokens.
+    pub(crate) fn framed(&mut self, text: &str, message: usize) {
+        self.script.marked(text, Source::Message(message), &self.native.all);
+    }
+
     /// A template argument.
     pub(crate) fn argument(&self, name: &str) -> Option<&'p Value> {
         self.native.arguments.get(self.scene.setup, name)

@@ -5,6 +5,7 @@
 //! what is no reasoning and no call is content.
 
 pub(crate) mod calls;
+pub(crate) mod channels;
 mod feed;
 mod grammar;
 mod marks;
