@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 
+import encoders
 import gguf
 from conversations import DECLARED, conversations
 from official import Vocabulary, render
@@ -50,6 +51,101 @@ MINIMAX_EDITS = [
     ("tool.function | tojson", "(tool.function or tool) | tojson"),
 ]
 
+# Rule 2 of both: who opens an assistant's turn.
+DEEPSEEK_OPENER = '''def opener(messages, index, thinking_mode):
+    if index < len(messages) and messages[index]["role"] != "assistant":
+        return ""
+    before = "\\n\\n" if TOOLS_OPEN and index > 0 and messages[index - 1]["role"] == "tool" else "<｜Assistant｜>"
+    return before + (thinking_start_token if thinking_mode == "thinking" else thinking_end_token)
+
+
+def render_message('''
+DEEPSEEKV32_EDITS = [
+    # Rule 1.
+    ('thinking_mode == "thinking" and index > last_user_idx', 'thinking_mode == "thinking"'),
+    ("if not (reasoning_content or tool_calls):", "if False:"),
+    # Rule 2.
+    ("def render_message(", DEEPSEEK_OPENER.replace("TOOLS_OPEN", "True")),
+    ("<｜User｜>{content}<｜Assistant｜>", "<｜User｜>{content}"),
+    ('if index == last_user_idx and thinking_mode == "thinking":\n            prompt += thinking_start_token\n        else:\n            prompt += thinking_end_token', "", 2),
+    ('if index >= last_user_idx and thinking_mode == "thinking":\n                prompt += "\\n\\n" + thinking_start_token\n            else:\n                prompt += "\\n\\n" + thinking_end_token', ""),
+    ("        prompt += assistant_msg_template.format(", "        prompt += opener(messages, index, thinking_mode)\n        prompt += assistant_msg_template.format("),
+    ("    return prompt\n\n\ndef _read_until_stop(", "    return prompt + opener(full_messages, len(full_messages), thinking_mode)\n\n\ndef _read_until_stop("),
+    # Rule 3.
+    ("if tool_call_order == len(assistant_tool_calls):", 'if index + 1 == len(messages) or messages[index + 1]["role"] != "tool":'),
+    # Rule 4.
+    ('[tool["function"] for tool in tools]', '[tool.get("function", tool) for tool in tools]'),
+]
+DEEPSEEKV4_EDITS = [
+    # Rule 2.
+    ("def render_message(", DEEPSEEK_OPENER.replace("TOOLS_OPEN", "False")),
+    ("        if wo_eos:\n", "        prompt += opener(messages, index, thinking_mode)\n        if wo_eos:\n"),
+    ('    elif messages[index].get("role") in ["user", "developer"]:', "    elif False:"),
+    ("    return prompt\n\n\ndef _drop_thinking_messages(", "    return prompt + opener(full_messages, len(full_messages), thinking_mode)\n\n\ndef _drop_thinking_messages("),
+    # Rule 3.
+    ('[tool["function"] for tool in tools]', '[tool.get("function", tool) for tool in tools]'),
+    # Rule 5.
+    ('if role == "assistant" and msg.get("tool_calls"):', 'if role == "assistant":'),
+    ('enumerate(msg["tool_calls"])', 'enumerate(msg.get("tool_calls") or [])'),
+]
+SPOKEN_BY_DEEPSEEK = ["<think>", "</think>", "｜DSML｜"]
+
+KIMI_BASE = [
+    # Ids are those of the calls.
+    (
+        "{%- set formatted_id = 'functions.' + tool_call['function']['name'] + ':' + (tool_call_counter.value | string) -%}\n"
+        "    {%- set tool_call_counter.value = tool_call_counter.value + 1 -%}\n"
+        "    {%- set _ = tool_response_queue.ids.append(formatted_id) -%}",
+        "{%- set formatted_id = tool_call['id'] -%}",
+    ),
+    (
+        "{%- if tool_response_queue.ids -%}\n      {%- set tool_call_id = tool_response_queue.ids.pop(0) -%}\n    {%- else -%}\n"
+        "      {%- set tool_call_id = 'functions.' + message.get('name', 'unknown') + ':' + (tool_call_counter.value | string) -%}\n    {%- endif -%}",
+        "{%- set tool_call_id = message.tool_call_id -%}",
+        2,
+    ),
+    # No system's words by default.
+    (
+        "{%- if messages|length == 0 or messages[0]['role'] != 'system' -%}\n"
+        "  <|im_system|>system<|im_middle|>You are Kimi, an AI assistant created by Moonshot AI.<|im_end|>\n{%- endif -%}",
+        "",
+    ),
+    # Tools as the tokenizer declares them.
+    ("{{ tools | tojson }}", "{% if tools_ts_str %}{{ tools_ts_str }}{% else %}{{ tools | tojson(separators=(',', ':')) }}{% endif %}"),
+    # The thinking switch.
+    (
+        "{%- if add_generation_prompt -%}\n  <|im_assistant|>assistant<|im_middle|>\n{%- endif -%}",
+        "{%- if add_generation_prompt -%}\n  <|im_assistant|>assistant<|im_middle|>\n"
+        "  {%- if thinking is defined and thinking is false -%}\n  <think></think>\n  {%- else -%}\n  <think>\n  {%- endif -%}\n{%- endif -%}",
+    ),
+]
+KIMI_EDITS = [
+    # Rule 1.
+    ("messages[:ns.last_non_tool_call_assistant_msg+1]", "[]"),
+    ("messages[ns.last_non_tool_call_assistant_msg+1:]", "messages"),
+    # Rule 2.
+    ("message.get('name') or  message['role']", "message['role'] if message['role'] == 'assistant' else message.get('name') or message['role']"),
+    # Rule 3.
+    ("{%- if thinking is defined and thinking is false -%}", "{%- if thinking | default(enable_thinking) is false -%}"),
+]
+
+LLAMA3_EDITS = [
+    # Rule 1.
+    ("""{{- '{"name": "' + tool_call.name + '", ' }}""", """{{- (message.content | trim + '<|python_tag|>' if message.content | trim else '') + '{"name": "' + tool_call.name + '", ' }}"""),
+]
+
+INKLING_EDITS = [
+    # Rule 1.
+    (
+        "            if len(input_ids) > turn_start:\n",
+        "            if len(input_ids) == turn_start:\n                input_ids.append(tokenizer.encode_special(MESSAGE_MODEL))\n            if True:\n",
+    ),
+    # Rule 2.
+    ('            reasoning_content = message.get("reasoning_content")\n', '            tool_call_id_to_name = {}\n            reasoning_content = message.get("reasoning_content")\n'),
+    # Rule 3.
+    ('tool.get("function", {})', 'tool.get("function", tool)'),
+]
+
 
 MISTRAL_EDITS = [
     # Rule 1.
@@ -76,6 +172,26 @@ def later_system(messages):
     return any(message["role"] == "system" for message in messages[1:])
 
 
+def no_user_first(messages, tools, template):
+    """Tools that are declared to the user, where no user's message comes first."""
+    rest = messages[1:] if messages[0]["role"] == "system" else messages
+    return bool(tools) and template.get("tools_in_user_message", True) and (not rest or rest[0]["role"] != "user")
+
+
+def misplaced_system(messages):
+    """A later system message that does not stand between an assistant's turn and a user's message."""
+    roles = [message["role"] for message in messages]
+    leading = next((at for at, role in enumerate(roles) if role != "system"), len(roles))
+    late = [at for at, role in enumerate(roles) if role == "system" and at > leading]
+    return any(roles[at - 1] not in ("assistant", "system") or roles[at + 1 : at + 2] not in (["user"], ["system"]) for at in late)
+
+
+def late_system(messages):
+    """A system message that is not at the beginning."""
+    roles = [message["role"] for message in messages]
+    return any(role == "system" for role in roles[next((at for at, role in enumerate(roles) if role != "system"), len(roles)) :])
+
+
 def switched_off(template):
     """Thinking switched off, where the family cannot. Only `true` is what is fixed."""
     return template.get("enable_thinking", True) is not True
@@ -91,7 +207,8 @@ class Family:
     modes: list = dataclasses.field(default_factory=lambda: [{}])
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
-    tokens: dict = dataclasses.field(default_factory=dict)  # tokens that the template names
+    given: dict = dataclasses.field(default_factory=dict)  # what the official tools hand to the template beside
+    spoken: list = None  # the tokens that a model writes as part of what it says, if its vocabulary does not tell
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
 
@@ -103,7 +220,7 @@ FAMILIES = {
     "qwen35": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "qwen36": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "mistral": Family(
-        "mistralai-Ministral-3-14B-Reasoning-2512", "surrogate", MISTRAL_EDITS, tokens={"bos_token": "<s>", "eos_token": "</s>"},
+        "mistralai-Ministral-3-14B-Reasoning-2512", "surrogate", MISTRAL_EDITS, given={"bos_token": "<s>", "eos_token": "</s>"},
         refuses=[("rule 3", later_system)],
     ),
     "nemotron3": Family(
@@ -112,6 +229,23 @@ FAMILIES = {
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
+    "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
+    "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
+    "llama3": Family(
+        "meta-llama-Llama-3.1-8B-Instruct", "surrogate", LLAMA3_EDITS, given={"bos_token": "<|begin_of_text|>"},
+        modes=[{}, {"tools_in_user_message": False, "date_string": "30 Nov 2026"}], refuses=[("rule 2", no_user_first)], spoken=["<|python_tag|>"],
+    ),
+    "inkling": Family(
+        "inkling_renderer.py", "surrogate", INKLING_EDITS, modes=[{}, {"reasoning_effort": 0.25}], fixed=True, spoken=[],
+    ),
+    "deepseekv32": Family(
+        "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
+        refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
+    ),
+    "deepseekv4": Family(
+        "encoding_dsv4.py", "tokenizer-deepseek", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
+        modes=[{"reasoning_effort": "max"}, {"thinking": False}], refuses=[("rule 4", late_system)], spoken=SPOKEN_BY_DEEPSEEK,
+    ),
 }
 
 
@@ -133,12 +267,24 @@ class Assets:
             return gguf.smollm2(self.home / name / "model.gguf")[1]
         if name.startswith("tokenizer-"):
             return json.loads((self.home / name / "tokenizer_config.json").read_text())["chat_template"]
+        if name.endswith(".py"):
+            source = (self.home / "encoders" / name).read_text()
+            if "inkling" in name:
+                # What it imports is put in place of the import.
+                start = source.index("from llm_router_utils")
+                tokens = (self.home / "encoders" / "inkling_tokenizer.py").read_text().replace("from __future__ import annotations\n", "")
+                source = source[:start] + tokens + source[source.index(")\n", start) + 2 :]
+            return source
         return (self.home / "chat-templates" / f"{name}.jinja").read_text()
 
     def vocabulary(self, name, family):
-        key = family if name == "surrogate" else name
+        key = (family if name == "surrogate" else name, FAMILIES[family].spoken is None)
         if key not in self.known:
-            self.known[key] = Vocabulary(self._config(name, family))
+            self.known[key] = Vocabulary(self._config(name, family), FAMILIES[family].spoken)
+            if family.startswith("kimi"):
+                program = (self.home / "kimi-declaration" / "kimi_k2_5_tool_declaration_ts.py").read_text()
+                self.known[key].declare = encoders.kimi_declared(program)
+                self.known[key].argument_text = True
         return self.known[key]
 
     def _config(self, name, family):
@@ -177,25 +323,30 @@ def golden(name, assets):
             if own is not None and mode > 0:
                 continue
             template = own if own is not None else asked
-            entry = {**conversation, "template": template}
             messages = conversation["messages"]
-            arguments = {**family.arguments, **family.tokens}
-            refused = next((rule for rule, applies in family.refuses if applies(messages)), None)
+            if name.startswith("kimi"):
+                messages = encoders.kimi_ids(messages)
+            entry = {**conversation, "messages": messages, "template": {**family.given, **template}}
+            refused = next((rule for rule, applies in family.refuses if (applies(messages, conversation.get("tools"), template) if applies is no_user_first else applies(messages))), None)
             if family.fixed and switched_off(template):
                 refused = "enable_thinking"
-            official = attempt(native, vocabulary, entry, **family.tokens)
-            full = None if refused else attempt(appending, vocabulary, entry, **arguments)
+            official = attempt(native, vocabulary, entry)
+            full = None if refused else attempt(appending, vocabulary, entry, **family.arguments)
             if full is None:
                 yield [at, mode, refused or "official"]
                 continue
             toolless = not conversation.get("tools") and all(m["role"] != "tool" and not m.get("tool_calls") for m in messages)
             assert not (family.instead and toolless) or official == full, conversation["name"]
             key = json.dumps(conversation.get("tools"))
-            line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **arguments)]
+            line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **family.arguments)]
             last[key] = full
             if official != full:
                 line.append(None if official is None else delta(full, official))
             yield line
+
+
+# How official templates and encoders refuse.
+REFUSALS = ("TemplateError", "UndefinedError", "TypeError", "DS32EncodingError", "KeyError")
 
 
 def attempt(template, vocabulary, conversation, **arguments):
@@ -203,7 +354,7 @@ def attempt(template, vocabulary, conversation, **arguments):
     try:
         return render(template, vocabulary, conversation, conversation["messages"], **arguments)
     except Exception as error:
-        assert type(error).__name__ in ("TemplateError", "UndefinedError", "TypeError"), repr(error)
+        assert type(error).__name__ in REFUSALS, repr(error)
         return None
 
 

@@ -16,9 +16,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
 VENV = CACHE / "venvs/goldens"
-PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3"]
+PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "tiktoken==0.14.0"]
 OUT = ROOT / "crates/families/tests/goldens"
-ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "surrogate", "chat-templates"]
+TOKENIZER = ROOT / "crates/tokenizer/tests/goldens"
+ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
 
 
 def enter():
@@ -39,17 +40,18 @@ def main(check, wanted):
 
     import families
     import python_values
+    import tiktoken_ids
 
     subprocess.run([sys.executable, str(ROOT / "tools/fetch.py"), *ASSETS], check=True)
-    OUT.mkdir(parents=True, exist_ok=True)
+    TOKENIZER.mkdir(parents=True, exist_ok=True)
     assets = families.Assets(CACHE / "assets", OUT)
     stale = []
     made = {name: lambda name=name: families.golden(name, assets) for name in families.FAMILIES}
-    made |= {"python": python_values.golden, "conversations": families.written}
+    made |= {"python": python_values.golden, "conversations": families.written, "tiktoken": lambda: tiktoken_ids.golden(CACHE / "assets")}
     for name in wanted or made:
         lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in made[name]()]
         text = "\n".join(lines) + "\n"
-        path = OUT / f"{name}.jsonl"
+        path = (TOKENIZER if name == "tiktoken" else OUT) / f"{name}.jsonl"
         if not check:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:

@@ -7,6 +7,7 @@ what spells a special token after that was the template, or the model.
 import json
 import re
 
+import encoders
 import tokenizers
 from conversations import DECLARED
 from transformers.utils.chat_template_utils import render_jinja_template
@@ -19,14 +20,17 @@ def any_of(spellings):
 
 
 class Vocabulary:
-    def __init__(self, config):
+    def __init__(self, config, spoken=None):
+        """`spoken`: the tokens that a model writes as part of what it says, if they are not those that are not special."""
         self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"]]
         self.whole = tokenizers.Tokenizer.from_str(json.dumps(config))
         self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": []}))
         self.places = {spelling: at for at, (spelling, _, _) in enumerate(self.added)}
         self.border = any_of(spelling for spelling, _, _ in self.added)
-        self.control = any_of(spelling for spelling, _, special in self.added if special)
+        self.control = any_of(spelling for spelling, _, special in self.added if (special if spoken is None else spelling not in spoken))
         self.ids = {spelling: id for spelling, id, _ in self.added}
+        self.declare = lambda tools: {"tools": tools or None}  # how tools are handed to the template
+        self.argument_text = False  # whether the template takes argument text as it is
 
     def hide(self, value, control_only=False):
         """Hide spelled-out special tokens in every string of a value."""
@@ -65,7 +69,7 @@ def prepared(messages, vocabulary):
         message["content"] = content or ""
         for call in message.get("tool_calls", []):
             arguments = call["function"]["arguments"]
-            if isinstance(arguments, str):
+            if isinstance(arguments, str) and not vocabulary.argument_text:
                 call["function"]["arguments"] = json.loads(arguments)
         out.append(vocabulary.hide(message, control_only=message["role"] == "assistant"))
     return out
@@ -73,12 +77,19 @@ def prepared(messages, vocabulary):
 
 def render(template, vocabulary, conversation, messages, prompt=True, **arguments):
     declared = [DECLARED[name] for name in conversation.get("tools", [])]
-    tools = vocabulary.hide(declared) or None
+    if arguments.pop("wrap", False):
+        declared = [tool if "function" in tool else {"type": "function", "function": tool} for tool in declared]
+    tools = vocabulary.hide(declared)
+    arguments = {**conversation.get("template", {}), **arguments}
+    if encoders.is_inkling(template):
+        return encoders.inkling(template, prepared(messages, vocabulary), tools, arguments, vocabulary)
+    if encoders.is_program(template):
+        return vocabulary.encode(encoders.encode(template, prepared(messages, vocabulary), tools, arguments))
     rendered, _ = render_jinja_template(
         [prepared(messages, vocabulary)],
-        tools=tools,
+        **vocabulary.declare(tools),
         chat_template=template,
         add_generation_prompt=prompt,
-        **{**conversation.get("template", {}), **arguments},
+        **arguments,
     )
     return vocabulary.encode(rendered[0])

@@ -8,13 +8,20 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, glm47, minimax, mistral, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, mistral, nemotron3,
+    qwen3, qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
 pub const NAMES: &[&str] = &[
+    "deepseekv32",
+    "deepseekv4",
     "default",
     "glm47",
+    "inkling",
+    "kimi25",
+    "kimi26",
+    "llama3",
     "minimax_m25",
     "minimax_m27",
     "mistral",
@@ -29,15 +36,21 @@ pub const NAMES: &[&str] = &[
 
 /// The families that render natively.
 const NATIVE: &[&dyn Format] = &[
+    &deepseekv32::FORMAT,
+    &deepseekv4::FORMAT,
     &glm47::FORMAT,
+    &inkling::FORMAT,
+    &kimi::K25,
+    &kimi::K26,
+    &llama3::FORMAT,
     &minimax::M25,
     &minimax::M27,
     &mistral::FORMAT,
     &nemotron3::FORMAT,
     &qwen25::FORMAT,
-    &qwen3::FORMAT,
     &qwen35::QWEN35,
     &qwen35::QWEN36,
+    &qwen3::FORMAT,
     &qwennext::FORMAT,
     &smollm2::FORMAT,
 ];

@@ -5,7 +5,7 @@
 
 use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, hermes, mistral};
+use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, kimi, llama3, mistral};
 
 /// Reasoning parsers.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
@@ -46,6 +46,10 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
+    ("deepseekv32", Some(&deepseekv32::CALLING)),
+    ("deepseekv4", Some(&deepseekv4::CALLING)),
+    ("kimi_k2", Some(&kimi::CALLING)),
+    ("llama3", Some(&llama3::CALLING)),
     ("mistral", Some(&mistral::CALLING)),
 ];
 

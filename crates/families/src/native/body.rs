@@ -5,10 +5,11 @@
 
 use std::borrow::Cow;
 
-use verbatim_chat::{Message, StartState};
+use verbatim_chat::{Arguments, Message, StartState};
 
 use super::{Native, Page};
 use crate::parser::calls::Written;
+use crate::parser::channels::Stroke;
 use crate::parser::newlines;
 use crate::{RenderError, calls};
 
@@ -83,12 +84,33 @@ impl Native {
         at: usize,
         page: &mut Page<'_>,
     ) -> Result<(), RenderError> {
+        if let Some(channels) = self.format.channels() {
+            return self.strokes(channels.write(message, false), at, page);
+        }
         let said = self.format.said(message);
         let mut body = String::new();
-        self.think(&said, StartState::Content, &mut body);
+        match self.table.thinking.and_then(|thinking| thinking.off) {
+            Some(off) if !self.thinks(page.scene) => body.push_str(off),
+            _ => self.think(&said, StartState::Content, &mut body),
+        }
         body.push_str(&said.content);
-        self.calls(message, &said.content, at, &mut body)?;
+        self.calls(message, &said.content, Some(at), &mut body)?;
         page.said(&body, at);
+        Ok(())
+    }
+
+    fn strokes(
+        &self,
+        written: Result<Vec<Stroke>, usize>,
+        at: usize,
+        page: &mut Page<'_>,
+    ) -> Result<(), RenderError> {
+        for stroke in written.map_err(|call| RenderError::Arguments { message: at, call })? {
+            match stroke {
+                Stroke::Frame(text) => page.framed(&text, at),
+                Stroke::Text(text) => page.text(&text, at),
+            }
+        }
         Ok(())
     }
 
@@ -99,6 +121,9 @@ impl Native {
         message: &Message,
         page: &mut Page<'_>,
     ) -> Result<(), RenderError> {
+        if let Some(channels) = self.format.channels() {
+            return self.strokes(channels.write(message, true), 0, page);
+        }
         // What was parsed is written as it is; a block spelled out in content is one all the same.
         let folded = message.reasoning.is_none() && message.content.text().contains("</think>");
         let said = if folded { self.format.said(message) } else { Said::plain(message) };
@@ -115,7 +140,7 @@ impl Native {
             self.think(&said, start, &mut body);
         }
         body.push_str(&said.content);
-        self.calls(message, &said.content, 0, &mut body)?;
+        self.calls(message, &said.content, None, &mut body)?;
         page.said(&body, 0);
         Ok(())
     }
@@ -143,20 +168,25 @@ impl Native {
         }
     }
 
+    /// Writes a message's calls: those of the message at `at` in history, or those to be sampled.
     fn calls(
         &self,
         message: &Message,
         content: &str,
-        at: usize,
+        at: Option<usize>,
         body: &mut String,
     ) -> Result<(), RenderError> {
+        let (at, sampled) = (at.unwrap_or_default(), at.is_none());
         if message.tool_calls.is_empty() {
             return Ok(());
         }
         let Some(calling) = self.table.calling else {
             return Err(self.unsupported(at, "tool calls, which its format does not have"));
         };
-        let (open, close) = calling.format.marks();
+        if !sampled && calling.format.is_single() && message.tool_calls.len() > 1 {
+            return Err(self.unsupported(at, "more than one tool call in a turn"));
+        }
+        let (open, close) = (calling.format.opener(content), calling.format.marks().1);
         let block = calling.format.is_block();
         for (nth, call) in message.tool_calls.iter().enumerate() {
             let arguments =
@@ -170,7 +200,12 @@ impl Native {
                 body.push_str(open);
                 body.push_str(calling.format.block_start());
             }
-            let written = Written { name: &call.name, arguments: &arguments };
+            let text = match &call.arguments {
+                Arguments::Text(text) => Some(text.as_str()),
+                Arguments::Json(_) => None,
+            };
+            let (name, id) = (call.name.as_str(), call.id.as_deref());
+            let written = Written { name, arguments: &arguments, id, nth, text, sampled };
             calling.format.write(&written, body);
             if nth + 1 == message.tool_calls.len() || !block {
                 body.push_str(close);

@@ -19,9 +19,10 @@ use verbatim_tokens::TokenId;
 pub(crate) use body::{Said, Thought};
 pub(crate) use junction::without_first;
 pub(crate) use page::{Messages, Page};
-pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table};
+pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
 
 use crate::arguments::Arguments;
+use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
 use crate::{Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene};
 
@@ -45,6 +46,28 @@ pub(crate) trait Format: Send + Sync {
 
     /// Takes an assistant's message apart as the template does.
     fn said<'m>(&self, message: &'m Message) -> Said<'m>;
+
+    /// What opens an assistant's turn after `previous`.
+    fn opener(&self, _previous: Option<&Message>) -> &'static str {
+        self.table().assistant
+    }
+
+    /// The template arguments that switch thinking, the one that counts first. Those that a request
+    /// gives must agree.
+    fn switches(&self) -> &'static [&'static str] {
+        &["enable_thinking"]
+    }
+
+    /// How turns are cut into messages, where they are.
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        None
+    }
+
+    /// The tokens that a model writes as part of what it says; `None` where the vocabulary says so
+    /// by not calling them special.
+    fn spoken(&self) -> Option<&'static [&'static str]> {
+        None
+    }
 }
 
 /// A native family over one tokenizer.
@@ -62,6 +85,8 @@ pub(crate) struct Native {
     /// Tokens that a model writes as part of what it says.
     markers: SpecialSplitter,
     grammar: Arc<Grammar>,
+    /// Where turns are cut into messages: at these tokens.
+    cuts: Arc<Cuts>,
 }
 
 impl Native {
@@ -101,8 +126,18 @@ impl Native {
                 End::Opener(after_calls) => vec![stop[0], need(after_calls)?],
                 End::Token(..) => Vec::new(),
             },
-            markers: SpecialSplitter::new(&*tokenizer, |added| !added.control || grammar.has(added.id)),
+            markers: SpecialSplitter::new(&*tokenizer, |added| {
+                let spoken = match format.spoken() {
+                    Some(spoken) => spoken.contains(&added.spelling.as_str()),
+                    None => !added.control,
+                };
+                spoken || grammar.has(added.id)
+            }),
             grammar: Arc::new(grammar),
+            cuts: Arc::new(match format.channels() {
+                Some(channels) => Cuts::new(channels, &stop, &*tokenizer),
+                None => Cuts::default(),
+            }),
             all,
             stop,
             tokenizer,
@@ -115,14 +150,33 @@ impl Native {
 
     /// Whether the model is left to think.
     fn thinks(&self, scene: Scene<'_>) -> bool {
-        self.table.switch.thinks(self.arguments.get(scene.setup, "enable_thinking"))
+        let mut given = self.format.switches().iter().map(|name| self.arguments.get(scene.setup, name));
+        self.table.switch.thinks(given.find_map(|value| value))
+    }
+
+    /// Refuses template arguments that contradict what is fixed, or one another.
+    fn check(&self, scene: Scene<'_>) -> Result<(), RenderError> {
+        self.arguments.check(scene.setup)?;
+        let given = self.format.switches().iter();
+        let mut given = given.filter_map(|name| Some((*name, self.arguments.get(scene.setup, name)?)));
+        let Some((first, decides)) = given.next() else { return Ok(()) };
+        let thinks = self.table.switch.thinks(Some(decides));
+        match given.find(|(_, value)| self.table.switch.thinks(Some(value)) != thinks) {
+            None => Ok(()),
+            Some((name, value)) => Err(RenderError::Argument {
+                name: name.to_owned(),
+                value: value.to_string(),
+                fixed: format!("{first}: {decides}"),
+                family: self.table.name.to_owned(),
+            }),
+        }
     }
 
     /// Renders messages from `from` on.
     fn messages(&self, messages: Messages<'_>, from: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
         for (at, message) in messages.new.iter().enumerate().skip(from) {
             if message.role == Role::Assistant {
-                page.frame(self.table.assistant);
+                page.frame(self.format.opener(messages.previous(at)));
                 self.history(message, at, page)?;
                 if let End::Token(end, after) = self.table.end {
                     page.frame(end);
@@ -136,8 +190,8 @@ impl Native {
     }
 
     /// Opens the assistant's next turn.
-    fn prompt(&self, page: &mut Page<'_>) -> StartState {
-        page.frame(self.table.assistant);
+    fn prompt(&self, messages: Messages<'_>, page: &mut Page<'_>) -> StartState {
+        page.frame(self.format.opener(messages.previous(messages.new.len())));
         let switch = self.table.switch;
         if self.thinks(page.scene) {
             page.frame(switch.on.0);
@@ -167,11 +221,12 @@ impl Family for Native {
     }
 
     fn open(&self, scene: Scene<'_>, messages: &[Message]) -> Result<Rendered, RenderError> {
-        self.arguments.check(scene.setup)?;
+        self.check(scene)?;
         let mut page = Page::new(self, scene);
         let from = self.format.head(messages, &mut page)?;
-        self.messages(Messages { new: messages, before: None }, from, &mut page)?;
-        let start = self.prompt(&mut page);
+        let messages = Messages { new: messages, before: None };
+        self.messages(messages, from, &mut page)?;
+        let start = self.prompt(messages, &mut page);
         let (ids, sources) = page.finish();
         Ok(Rendered { ids, sources, start })
     }
@@ -182,7 +237,7 @@ impl Family for Native {
         junction: Junction<'_>,
         new: &[Message],
     ) -> Result<Extension, RenderError> {
-        self.arguments.check(scene.setup)?;
+        self.check(scene)?;
         if let Some(at) = new.iter().position(|message| !self.table.append.contains(&message.role)) {
             return Err(RenderError::Role {
                 message: at,
@@ -192,13 +247,17 @@ impl Family for Native {
         }
         let mut page = Page::new(self, scene);
         let repair = self.end_sampled(junction, &mut page);
-        self.messages(Messages { new, before: Some(junction.message) }, 0, &mut page)?;
-        let start = self.prompt(&mut page);
+        let messages = Messages { new, before: Some(junction.message) };
+        self.messages(messages, 0, &mut page)?;
+        let start = self.prompt(messages, &mut page);
         Ok(self.join(junction, page.finish(), start, repair))
     }
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
+        if let Some(channels) = self.format.channels() {
+            return Box::new(ChannelParser::new(channels, tokenizer, Arc::clone(&self.cuts), call_prefix));
+        }
         Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
     }
 
@@ -208,7 +267,7 @@ impl Family for Native {
         start: StartState,
         message: &Message,
     ) -> Result<Vec<TokenId>, RenderError> {
-        self.arguments.check(scene.setup)?;
+        self.check(scene)?;
         let mut page = Page::new(self, scene);
         self.say(start, message, &mut page)?;
         let mut ids = page.finish().0;

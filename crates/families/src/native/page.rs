@@ -53,9 +53,29 @@ impl<'p> Page<'p> {
         self.script.marked(text, Source::Message(message), &self.native.markers);
     }
 
+    /// Writes the format's own words inside what a model said; what they spell are the tokens.
+    pub(crate) fn framed(&mut self, text: &str, message: usize) {
+        self.script.marked(text, Source::Message(message), &self.native.all);
+    }
+
     /// A template argument.
     pub(crate) fn argument(&self, name: &str) -> Option<&'p Value> {
         self.native.arguments.get(self.scene.setup, name)
+    }
+
+    /// Whether the model is left to think.
+    pub(crate) fn thinks(&self) -> bool {
+        self.native.thinks(self.scene)
+    }
+
+    /// A template argument that is none of the values that the family knows.
+    pub(crate) fn conflict(&self, name: &str, value: &Value, known: &str) -> RenderError {
+        RenderError::Argument {
+            name: name.to_owned(),
+            value: value.to_string(),
+            fixed: known.to_owned(),
+            family: self.native.table.name.to_owned(),
+        }
     }
 
     /// What this family has no spelling for.

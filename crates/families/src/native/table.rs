@@ -64,6 +64,8 @@ pub(crate) enum Off {
     False,
     /// Whatever Python takes for false.
     Falsy,
+    /// The same, and the word `chat`.
+    Chat,
 }
 
 impl Switch {
@@ -76,6 +78,7 @@ impl Switch {
             (Off::Never, _) | (_, None) => true,
             (Off::False, Some(value)) => *value != Value::Bool(false),
             (Off::Falsy, Some(value)) => is_true(value),
+            (Off::Chat, Some(value)) => is_true(value) && *value != "chat",
         }
     }
 }

@@ -5,6 +5,7 @@
 //! what is no reasoning and no call is content.
 
 pub(crate) mod calls;
+pub(crate) mod channels;
 mod feed;
 mod grammar;
 mod marks;
@@ -41,7 +42,8 @@ impl TurnParser {
         tools: &[Tool],
         call_prefix: &str,
     ) -> Self {
-        let turn = Turn::new(Arc::clone(&grammar), Types::of(tools), start, call_prefix);
+        let mut turn = Turn::new(Arc::clone(&grammar), Types::of(tools), start, call_prefix);
+        turn.bare = !tools.is_empty() && grammar.calling.is_some_and(|c| c.format.ends_with_turn());
         Self { feed: Feed::new(tokenizer, grammar, !tools.is_empty()), turn }
     }
 }

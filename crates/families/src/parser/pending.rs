@@ -27,11 +27,24 @@ pub(super) struct Pending {
     escaped: bool,
     /// For texts that are looked for: up to where that was done.
     sought: usize,
+    /// Whether no mark opened it.
+    bare: bool,
 }
 
 impl Pending {
     pub(super) fn new(shelter: Shelter) -> Self {
-        Self { text: String::new(), marks: Vec::new(), shelter, sheltered: false, escaped: false, sought: 0 }
+        let (text, marks) = (String::new(), Vec::new());
+        Self { text, marks, shelter, sheltered: false, escaped: false, sought: 0, bare: false }
+    }
+
+    /// One that no mark opened.
+    pub(super) fn bare(shelter: Shelter) -> Self {
+        Self { bare: true, ..Self::new(shelter) }
+    }
+
+    /// Whether no mark opened it.
+    pub(super) fn is_bare(&self) -> bool {
+        self.bare
     }
 
     /// Takes text over and follows JSON's strings through it.

@@ -108,6 +108,30 @@ impl Turn {
             return self.said(self.grammar.spelling(Mark::CallClose), out);
         };
         self.gap(out);
+        self.tell(calls, out);
+    }
+
+    /// Ends a call that ends with the turn.
+    pub(super) fn end_with_turn(&mut self, pending: &Pending, out: &mut Vec<Part>) {
+        let format = self.grammar.calling.map(|calling| calling.format);
+        let calls =
+            pending.read(pending.len(), |body| format.and_then(|format| format.read(body, &self.types)));
+        match calls {
+            Some(calls) => self.tell(calls, out),
+            // JSON that a turn begins with is an answer, unless it begins as calls do.
+            None if pending.is_bare() => {
+                let flaw = pending.spelled().starts_with("{\"name\"").then_some(Flaw::CallOpen);
+                self.flaws.extend(flaw);
+                self.said(pending.spelled(), out);
+            }
+            None => {
+                self.flaws.push(Flaw::CallMalformed);
+                self.unread(pending.spelled(), out);
+            }
+        }
+    }
+
+    fn tell(&mut self, calls: Vec<Call>, out: &mut Vec<Part>) {
         for call in calls {
             let index = self.calls.len();
             let id = call.id.unwrap_or_else(|| format!("{}{index}", self.call_prefix));

@@ -44,6 +44,8 @@ pub(super) struct Turn {
     pub(super) begun: bool,
     /// Whether nothing was said since the last call.
     pub(super) after_call: bool,
+    /// Whether a turn that begins with `{` can be a call.
+    pub(super) bare: bool,
     /// How many parts were told in earlier steps: those are the caller's and stay as they are.
     pub(super) told: usize,
 }
@@ -51,6 +53,7 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new(grammar: Arc<Grammar>, types: Types, start: StartState, call_prefix: &str) -> Self {
         let thinking = start == StartState::Reasoning;
+        let closed = grammar.thinking.is_some_and(|thinking| thinking.closed);
         Self {
             at: if thinking { At::Reasoning { fresh: false } } else { At::Content },
             grammar,
@@ -63,8 +66,9 @@ impl Turn {
             held: 0,
             lead: 0,
             led: 0,
-            begun: thinking,
+            begun: thinking || closed,
             after_call: false,
+            bare: false,
             told: 0,
         }
     }
@@ -75,6 +79,7 @@ impl Turn {
     }
 
     pub(super) fn take(&mut self, piece: Piece<'_>, out: &mut Vec<Part>) {
+        let bare = self.bare && self.is_fresh();
         match (&mut self.at, piece) {
             (At::Reasoning { fresh }, Piece::Text(text)) => {
                 let own = std::mem::take(fresh) && self.grammar.thinking.is_some_and(|t| t.after_open > 0);
@@ -88,6 +93,11 @@ impl Turn {
             (At::Reasoning { fresh }, Piece::Mark(mark)) => {
                 *fresh = false;
                 self.think(self.grammar.spelling(mark), out);
+            }
+            (At::Content, Piece::Text(text)) if bare && text.starts_with('{') => {
+                let mut pending = Pending::bare(Shelter::JsonString);
+                pending.text(text);
+                self.at = At::Call(pending);
             }
             (At::Content, Piece::Text(text)) => self.said(text, out),
             (At::Content, Piece::Mark(Mark::ThinkOpen)) if !self.begun => {
@@ -106,7 +116,11 @@ impl Turn {
                     return pending.mark(mark, self.grammar.spelling(mark));
                 }
                 let At::Call(pending) = std::mem::replace(&mut self.at, At::Content) else { return };
-                if mark == Mark::CallClose {
+                if pending.is_bare() {
+                    // What came before the mark is content, JSON or not.
+                    self.said(pending.spelled(), out);
+                    self.at = self.call();
+                } else if mark == Mark::CallClose {
                     self.close(&pending, pending.len(), out);
                 } else if self.grammar.ends_itself() {
                     self.close(&pending, pending.len(), out);
@@ -121,6 +135,11 @@ impl Turn {
         }
     }
 
+    /// Whether nothing came yet.
+    fn is_fresh(&self) -> bool {
+        self.content.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
+    }
+
     fn call(&self) -> At {
         let shelter = self.grammar.calling.map_or(Shelter::JsonString, |calling| calling.format.shelter());
         At::Call(Pending::new(shelter))
@@ -129,6 +148,10 @@ impl Turn {
     pub(super) fn finish(mut self, out: &mut Vec<Part>) -> Parsed {
         while matches!(self.at, At::Call(_)) {
             let At::Call(mut pending) = std::mem::replace(&mut self.at, At::Content) else { break };
+            if self.grammar.calling.is_some_and(|calling| calling.format.ends_with_turn()) {
+                self.end_with_turn(&pending, out);
+                continue;
+            }
             let sheltered = pending.is_sheltered();
             match pending.cut().filter(|_| sheltered) {
                 // A value that never closed hid the end of a malformed call, and what came after.

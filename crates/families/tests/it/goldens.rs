@@ -75,9 +75,13 @@ pub(crate) fn of(name: &str) -> Vec<Golden> {
             Line::Differs(at, mode, ids, prompts, native) => (at, mode, Ok((ids, prompts, Some(native)))),
         };
         let conversation = &conversations[at];
+        let mut messages = conversation.messages.clone();
+        if name.starts_with("kimi") {
+            rename_calls(&mut messages);
+        }
         let mut golden = Golden {
             name: format!("{}/{mode}", conversation.name),
-            messages: conversation.messages.clone(),
+            messages,
             tools: conversation.tools.iter().map(|name| Tool(declared["tools"][name].clone())).collect(),
             template: conversation.template.clone().unwrap_or_else(|| header.modes[mode].clone()),
             refused: None,
@@ -98,6 +102,24 @@ pub(crate) fn of(name: &str) -> Vec<Golden> {
         golden
     })
     .collect()
+}
+
+/// Gives calls the ids that Kimi writes, counted through the conversation; results follow.
+fn rename_calls(messages: &mut [Value]) {
+    let mut ids: HashMap<String, String> = HashMap::new();
+    let mut count = 0;
+    for message in messages {
+        for call in message.get_mut("tool_calls").and_then(Value::as_array_mut).into_iter().flatten() {
+            let own = format!("functions.{}:{count}", call["function"]["name"].as_str().unwrap());
+            count += 1;
+            let old = std::mem::replace(&mut call["id"], Value::from(own.as_str()));
+            ids.insert(old.as_str().unwrap().to_owned(), own);
+        }
+        let answers = message.get("tool_call_id").and_then(Value::as_str).and_then(|id| ids.get(id)).cloned();
+        if let Some(id) = answers {
+            message["tool_call_id"] = Value::from(id);
+        }
+    }
 }
 
 /// Those that the family renders.

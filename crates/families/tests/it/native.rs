@@ -45,14 +45,17 @@ pub(crate) fn sources_name_the_message_that_a_token_came_from(model: &Model) {
         let rendered = model.family.open(scene(&setup), &messages).unwrap();
         for (at, message) in messages.iter().enumerate() {
             let ids = rendered.ids.iter().enumerate();
-            let own: Vec<_> = ids
-                .filter(|(id, _)| rendered.sources.get(*id) == Some(&Source::Message(at)))
-                .map(|(_, id)| *id)
-                .collect();
+            let is_own = |id: usize| rendered.sources.get(id) == Some(&Source::Message(at));
+            // Where texts of two messages touch, a token may span both: it is the first one's.
+            let own: Vec<_> =
+                ids.filter(|(id, _)| is_own(*id) || is_own(id + 1)).map(|(_, id)| *id).collect();
             let (spelled, said) = (model.spell(&own), message.content.text());
             let composed = !said.is_ascii() || said.contains("think>");
             let expected = said.trim();
-            assert!(composed || spelled.contains(expected), "{} {at}: {spelled:?} {said:?}", golden.name);
+            // Llama's template quotes results.
+            let quoted = serde_json::to_string(&*said).unwrap();
+            let shown = spelled.contains(expected) || spelled.contains(&quoted);
+            assert!(composed || shown, "{} {at}: {spelled:?} {said:?}", golden.name);
         }
     }
 }

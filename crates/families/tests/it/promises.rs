@@ -186,6 +186,12 @@ pub(crate) fn what_is_said_is_read_again(model: &Model) {
         parser.push(&ids, &mut Vec::new());
         let parsed = parser.finish(&mut Vec::new());
         prop_assert_eq!(&parsed.flaws, &[]);
+        for (call, said) in parsed.message.tool_calls.iter().zip(&mut message.tool_calls) {
+            // Where the model writes ids, they are its own.
+            if call.id.as_deref().is_some_and(|id| id.starts_with("functions.f:")) {
+                said.id.clone_from(&call.id);
+            }
+        }
         prop_assert_eq!(&parsed.message, &message, "{}", model.spell(&ids));
         Ok(())
     });

@@ -3,16 +3,22 @@
 //! The invariant: a format reads what it writes. What it cannot read is no call; nothing is guessed
 //! and nothing is evaluated.
 
+mod bare;
+mod dsml;
 mod hermes;
 mod invoke;
 mod keyed;
+mod kimi;
 mod mistral;
 mod parameters;
 mod types;
 
+pub(crate) use bare::LLAMA;
+pub(crate) use dsml::{DSML_V4, DSML_V32};
 pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
+pub(crate) use kimi::KIMI;
 pub(crate) use mistral::MISTRAL;
 pub(crate) use parameters::{QWEN_CODER, QWEN_CODER_JSON};
 pub(crate) use types::Types;
@@ -38,6 +44,14 @@ pub(crate) struct Written<'c> {
     pub(crate) name: &'c str,
     /// Its arguments.
     pub(crate) arguments: &'c [(String, Node)],
+    /// Its id, where it has one.
+    pub(crate) id: Option<&'c str>,
+    /// Its position among the turn's calls.
+    pub(crate) nth: usize,
+    /// Its arguments as they came, where they came as text.
+    pub(crate) text: Option<&'c str>,
+    /// Whether it is written as a model would sample it, not as history shows it.
+    pub(crate) sampled: bool,
 }
 
 /// Where a closing mark does not close a call, because it is part of a value.
@@ -77,6 +91,22 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
     /// What a block writes before its first call.
     fn block_start(&self) -> &'static str {
         ""
+    }
+
+    /// What opens the first call after this content.
+    fn opener(&self, _content: &str) -> &'static str {
+        self.marks().0
+    }
+
+    /// Whether nothing closes a call but the turn's end. Then a turn that begins with `{` can be one
+    /// without its mark.
+    fn ends_with_turn(&self) -> bool {
+        false
+    }
+
+    /// Whether history shows one call a turn at most.
+    fn is_single(&self) -> bool {
+        false
     }
 
     /// Reads what stands between the marks; `None` where it is no call.

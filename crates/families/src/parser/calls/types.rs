@@ -145,6 +145,11 @@ fn of_value(value: &Value) -> Kinds {
 pub(super) struct Pairs(Vec<(String, String)>);
 
 impl Pairs {
+    /// Whether a key has a value.
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.0.iter().any(|(known, _)| known == key)
+    }
+
     /// Adds a value that is JSON text.
     pub(super) fn put(&mut self, key: &str, value: String) {
         match self.0.iter_mut().find(|(known, _)| known == key) {
