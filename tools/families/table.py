@@ -18,7 +18,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 GOLDENS = ROOT / "crates/families/tests/goldens"
 SOURCES = ROOT / "crates/families/src"
 TABLE = ROOT / "docs/families.md"
-FILES = {"qwen36": "qwen35", "minimax_m25": "minimax", "minimax_m27": "minimax"}
+FILES = {"qwen36": "qwen35", "kimi25": "kimi", "kimi26": "kimi", "minimax_m25": "minimax", "minimax_m27": "minimax"}
 HEAD = """# Families, proven
 
 Written by `python3 tools/families/table.py`, which runs the tests and counts what they did.
@@ -30,7 +30,7 @@ NOTES = """
 - **Template**: the official chat template as a package carries it, with the first digits of its SHA-256. "+n" is the
   number of edits that make it the template of a model that no package carries.
 - **Vocabulary**: *its own*, or a *surrogate*: 20,000 entries of Qwen3's with the family's special tokens. With a surrogate
-  the words and the special tokens are proven, the ids of the model are not. No package has the vocabularies of GLM-4.7,
+  the words and the special tokens are proven, the ids of the model are not. No package was found to have the vocabularies of GLM-4.7,
   MiniMax M2 and Nemotron 3; those of Qwen3.5 and Mistral can be had and were not exercised here.
 - **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
