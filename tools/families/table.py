@@ -31,7 +31,7 @@ NOTES = """
   number of edits that make it the template of a model that no package carries.
 - **Vocabulary**: *its own*, or a *surrogate*: 20,000 entries of Qwen3's with the family's special tokens. With a surrogate
   the words and the special tokens are proven, the ids of the model are not. No package was found to have the vocabularies of GLM-4.7,
-  MiniMax M2 and Nemotron 3; those of Qwen3.5 and Mistral can be had and were not exercised here.
+  MiniMax M2 and Nemotron 3; those of Qwen3.5, Llama 3 and Mistral can be had and were not exercised here.
 - **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
   where the template or a rule says so.
