@@ -58,6 +58,17 @@ def download(source, folder):
     return [(m.name, lambda m=m: archive.extractfile(m)) for m in archive.getmembers() if m.isfile()]
 
 
+def shortened(tokenizer, keep):
+    """A BPE tokenizer.json with the first entries of its vocabulary only, and no added tokens."""
+    config = json.loads(tokenizer)
+    model = config["model"]
+    model["vocab"] = {entry: at for entry, at in model["vocab"].items() if at < keep}
+    halves = [merge.split(" ") if isinstance(merge, str) else merge for merge in model["merges"]]
+    model["merges"] = [merge for merge in halves if "".join(merge) in model["vocab"]]
+    config["added_tokens"] = []
+    return json.dumps(config, ensure_ascii=False).encode()
+
+
 def fetch(name):
     asset = ASSETS[name]
     home = CACHE / name
@@ -86,6 +97,9 @@ def fetch(name):
                         while chunk := source.read(1 << 20):
                             digest.update(chunk)
                             out.write(chunk)
+            if "keep" in entry:
+                part.write_bytes(shortened(part.read_bytes(), entry["keep"]))
+                digest = hashlib.sha256(part.read_bytes())
             if not digest.hexdigest().startswith(entry.get("sha256", "")):
                 sys.exit(f"{name}/{entry['to']}: sha256 is {digest.hexdigest()}, expected {entry['sha256']}")
             part.rename(home / entry["to"])

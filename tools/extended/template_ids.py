@@ -36,8 +36,7 @@ class Template:
         config, self.own = gguf.smollm2(path)
         self.vocabulary = official.Vocabulary(config)
         self.stop = self.vocabulary.ids[STOP]
-        assets = path.parent.parent
-        _, qwen = families.qwen(assets, "tokenizer-qwen25")
+        qwen = families.Assets(path.parent.parent, None).template("tokenizer-qwen25")
         self.tools = qwen.replace(families.QWEN25_SYSTEM, families.SMOLLM2_SYSTEM)
 
     def outright(self, request: dict) -> list[int]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Make the golden prompts of crates/families from the official chat templates.
 
-usage: make.py [--check]     write crates/families/tests/goldens/*.json, or compare with what is there
+usage: make.py [--check] [FAMILY...]     write crates/families/tests/goldens/*.jsonl, or compare with
+                                         what is there; all families if none is named
 
 The templates and vocabularies are the fetched ones (tools/fetch.py); none of them is committed.
 Rendering is done by transformers itself, tokenising by the tokenizers package, both installed into
@@ -15,8 +16,10 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
 VENV = CACHE / "venvs/goldens"
-PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3"]
+PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "tiktoken==0.14.0"]
 OUT = ROOT / "crates/families/tests/goldens"
+TOKENIZER = ROOT / "crates/tokenizer/tests/goldens"
+ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
 
 
 def enter():
@@ -24,35 +27,41 @@ def enter():
     python = VENV / "bin/python"
     if pathlib.Path(sys.prefix) == VENV:
         return
-    if not python.exists():
+    made_of = VENV / "made-of"
+    if not made_of.exists() or made_of.read_text() != " ".join(PACKAGES):
         subprocess.run([sys.executable, "-m", "venv", VENV], check=True)
         subprocess.run([python, "-m", "pip", "install", "-q", *PACKAGES], check=True)
+        made_of.write_text(" ".join(PACKAGES))
     os.execv(python, [str(python), __file__, *sys.argv[1:]])
 
 
-def main(check):
+def main(check, wanted):
     import json
 
     import families
     import python_values
+    import tiktoken_ids
 
-    names = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25"]
-    subprocess.run([sys.executable, str(ROOT / "tools/fetch.py"), *names], check=True)
-    OUT.mkdir(parents=True, exist_ok=True)
+    subprocess.run([sys.executable, str(ROOT / "tools/fetch.py"), *ASSETS], check=True)
+    TOKENIZER.mkdir(parents=True, exist_ok=True)
+    assets = families.Assets(CACHE / "assets", OUT)
     stale = []
-    for name, golden in [*families.goldens(CACHE / "assets"), ("python", python_values.golden())]:
-        lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in golden]
+    made = {name: lambda name=name: families.golden(name, assets) for name in families.FAMILIES}
+    made |= {"python": python_values.golden, "conversations": families.written, "tiktoken": lambda: tiktoken_ids.golden(CACHE / "assets")}
+    for name in wanted or made:
+        lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in made[name]()]
         text = "\n".join(lines) + "\n"
-        path = OUT / f"{name}.jsonl"
+        path = (TOKENIZER if name == "tiktoken" else OUT) / f"{name}.jsonl"
         if not check:
             path.write_text(text)
         elif not path.exists() or path.read_text() != text:
             stale.append(path.name)
-        print(f"{name}: {len(golden)} entries, {len(text)} bytes")
+        print(f"{name}: {len(lines)} lines, {len(text)} bytes", flush=True)
     if stale:
         sys.exit(f"differs from what the official templates render: {', '.join(stale)}")
 
 
 if __name__ == "__main__":
     enter()
-    main("--check" in sys.argv[1:])
+    options = sys.argv[1:]
+    main("--check" in options, [option for option in options if option != "--check"])

@@ -7,20 +7,30 @@ what spells a special token after that was the template, or the model.
 import json
 import re
 
+import encoders
 import tokenizers
+from conversations import DECLARED
 from transformers.utils.chat_template_utils import render_jinja_template
 
 HIDDEN = 0xF0000  # one character of private use a spelling, from here on
 
 
+def any_of(spellings):
+    return re.compile("(" + "|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) + ")")
+
+
 class Vocabulary:
-    def __init__(self, config):
+    def __init__(self, config, spoken=None):
+        """`spoken`: the tokens that a model writes as part of what it says, if they are not those that are not special."""
         self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"]]
         self.whole = tokenizers.Tokenizer.from_str(json.dumps(config))
         self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": []}))
-        spellings = sorted((a[0] for a in self.added), key=len, reverse=True)
-        self.border = re.compile("(" + "|".join(map(re.escape, spellings)) + ")")
+        self.places = {spelling: at for at, (spelling, _, _) in enumerate(self.added)}
+        self.border = any_of(spelling for spelling, _, _ in self.added)
+        self.control = any_of(spelling for spelling, _, special in self.added if (special if spoken is None else spelling not in spoken))
         self.ids = {spelling: id for spelling, id, _ in self.added}
+        self.declare = lambda tools: {"tools": tools or None}  # how tools are handed to the template
+        self.argument_text = False  # whether the template takes argument text as it is
 
     def hide(self, value, control_only=False):
         """Hide spelled-out special tokens in every string of a value."""
@@ -30,13 +40,11 @@ class Vocabulary:
             return [self.hide(v, control_only) for v in value]
         if not isinstance(value, str):
             return value
-        for at, (spelling, _, special) in enumerate(self.added):
-            if special or not control_only:
-                value = value.replace(spelling, chr(HIDDEN + at))
-        return value
+        pattern = self.control if control_only else self.border
+        return pattern.sub(lambda found: chr(HIDDEN + self.places[found[0]]), value)
 
     def show(self, text):
-        return re.sub("[\U000F0000-\U000F00FF]", lambda m: self.added[ord(m[0]) - HIDDEN][0], text)
+        return re.sub("[\U000F0000-\U000FFFFD]", lambda m: self.added[ord(m[0]) - HIDDEN][0], text)
 
     def encode(self, text):
         ids = []
@@ -61,19 +69,27 @@ def prepared(messages, vocabulary):
         message["content"] = content or ""
         for call in message.get("tool_calls", []):
             arguments = call["function"]["arguments"]
-            if isinstance(arguments, str):
+            if isinstance(arguments, str) and not vocabulary.argument_text:
                 call["function"]["arguments"] = json.loads(arguments)
         out.append(vocabulary.hide(message, control_only=message["role"] == "assistant"))
     return out
 
 
 def render(template, vocabulary, conversation, messages, prompt=True, **arguments):
-    tools = vocabulary.hide(conversation.get("tools")) or None
+    declared = [DECLARED[name] for name in conversation.get("tools", [])]
+    if arguments.pop("wrap", False):
+        declared = [tool if "function" in tool else {"type": "function", "function": tool} for tool in declared]
+    tools = vocabulary.hide(declared)
+    arguments = {**conversation.get("template", {}), **arguments}
+    if encoders.is_inkling(template):
+        return encoders.inkling(template, prepared(messages, vocabulary), tools, arguments, vocabulary)
+    if encoders.is_program(template):
+        return vocabulary.encode(encoders.encode(template, prepared(messages, vocabulary), tools, arguments))
     rendered, _ = render_jinja_template(
         [prepared(messages, vocabulary)],
-        tools=tools,
+        **vocabulary.declare(tools),
         chat_template=template,
         add_generation_prompt=prompt,
-        **{**conversation.get("template", {}), **arguments},
+        **arguments,
     )
     return vocabulary.encode(rendered[0])

@@ -86,6 +86,9 @@ pub(crate) struct EngineProbe {
 pub(crate) enum Verify {
     /// Score rows again with the engine and compare every logprob.
     Rows(VerifyRows),
+    /// Render every shape of conversation at every cut and compare: is the family append-only over
+    /// this model's vocabulary?
+    Template(VerifyTemplate),
 }
 
 /// Settings of all commands that load a model.
@@ -202,6 +205,20 @@ pub(crate) struct VerifyRows {
     #[arg(long)]
     pub(crate) json: bool,
     /// Settings.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// `verbatim verify template`.
+#[derive(Debug, Arguments)]
+pub(crate) struct VerifyTemplate {
+    /// For family `default`: a Jinja file in place of the model's own template.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) chat_template: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Settings; the weights are not loaded.
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

@@ -5,14 +5,55 @@ use std::sync::Arc;
 use serde_json::{Map, Value};
 use verbatim_tokenizer::Tokenizer;
 
-use crate::chatml::{ChatMl, Table};
 use crate::default::Templated;
-use crate::{Family, FamilyError, qwen3, qwen25, smollm2};
+use crate::native::{Format, Native};
+use crate::{
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, mistral, nemotron3,
+    qwen3, qwen25, qwen35, qwennext, smollm2,
+};
 
 /// Every family's name.
-pub const NAMES: &[&str] = &["default", "qwen25", "qwen3", "smollm2"];
+pub const NAMES: &[&str] = &[
+    "deepseekv32",
+    "deepseekv4",
+    "default",
+    "glm47",
+    "inkling",
+    "kimi25",
+    "kimi26",
+    "llama3",
+    "minimax_m25",
+    "minimax_m27",
+    "mistral",
+    "nemotron3",
+    "qwen25",
+    "qwen3",
+    "qwen35",
+    "qwen36",
+    "qwennext",
+    "smollm2",
+];
 
-const CHATML: [&Table; 3] = [&qwen3::TABLE, &qwen25::TABLE, &smollm2::TABLE];
+/// The families that render natively.
+const NATIVE: &[&dyn Format] = &[
+    &deepseekv32::FORMAT,
+    &deepseekv4::FORMAT,
+    &glm47::FORMAT,
+    &inkling::FORMAT,
+    &kimi::K25,
+    &kimi::K26,
+    &llama3::FORMAT,
+    &minimax::M25,
+    &minimax::M27,
+    &mistral::FORMAT,
+    &nemotron3::FORMAT,
+    &qwen25::FORMAT,
+    &qwen35::QWEN35,
+    &qwen35::QWEN36,
+    &qwen3::FORMAT,
+    &qwennext::FORMAT,
+    &smollm2::FORMAT,
+];
 
 /// How a family is set up.
 #[derive(Clone, Debug, Default)]
@@ -26,9 +67,10 @@ pub struct Options {
     pub special_tokens: Map<String, Value>,
     /// For `default`: further tokens that end a turn, by their spelling.
     pub stop_tokens: Vec<String>,
-    /// For `default`: how reasoning is parsed, by SGLang's name: `qwen3`, or `none`.
+    /// How reasoning is parsed, by SGLang's name, or `none`: for `default`. Other families have
+    /// their parser and refuse another.
     pub reasoning_parser: Option<String>,
-    /// For `default`: how calls are parsed, by SGLang's name: `qwen25`, `hermes`, or `none`.
+    /// How calls are parsed, likewise.
     pub tool_call_parser: Option<String>,
 }
 
@@ -60,7 +102,7 @@ pub fn load_with(
     if name == "default" {
         return Ok(Arc::new(Templated::new(tokenizer, options)?));
     }
-    let Some(table) = CHATML.iter().find(|table| table.name == name) else {
+    let Some(format) = NATIVE.iter().find(|format| format.table().name == name) else {
         return Err(FamilyError::Unknown { name: name.to_owned(), known: NAMES.to_vec() });
     };
     if options.template.is_some() {
@@ -69,5 +111,5 @@ pub fn load_with(
         );
         return Err(FamilyError::Template { reason });
     }
-    Ok(Arc::new(ChatMl::new(table, tokenizer, &options.fixed)?))
+    Ok(Arc::new(Native::new(*format, tokenizer, options)?))
 }

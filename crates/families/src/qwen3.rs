@@ -19,17 +19,31 @@
 //!    (`<think>`, `<tool_call>`) are the tokens, as the model wrote them.
 //! 7. A conversation without messages renders as its system block and the opener alone;
 //!    the official template fails on it.
-//!
-//! Tools are dumped as they were declared, key for key. Miles completes them to SGLang's model of
-//! a tool first (§4.1), which changes the prompt.
 
-use crate::chatml::{ALL_ROLES, Table};
+use verbatim_chat::StartState;
 
-/// The family's rules.
+use crate::chatml::{ASSISTANT, END, STOP};
+use crate::hermes::{CALL_PARSERS, Hermes, THINKING_CALLING};
+use crate::native::{ALL_ROLES, Off, Switch, Table};
+use crate::parser::QWEN;
+
+/// The family.
+pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None };
+
+/// Its rules.
 pub(crate) const TABLE: Table = Table {
     name: "qwen3",
-    markers: &["<think>", "</think>", "<tool_call>", "</tool_call>"],
-    system: None,
-    think: true,
+    markers: &["<|im_start|>", "<think>", "</think>", "<tool_call>", "</tool_call>"],
+    assistant: ASSISTANT,
+    end: END,
+    stop: STOP,
+    thinking: Some(&QWEN),
+    calling: Some(&THINKING_CALLING),
+    switch: Switch { on: ("", StartState::Content), off: SILENT, by: Off::False },
     append: ALL_ROLES,
+    fixed: &[("clear_thinking", false)],
+    parsers: [&["qwen3"], CALL_PARSERS],
 };
+
+/// The think block of a model that is not to think.
+pub(crate) const SILENT: &str = "<think>\n\n</think>\n\n";

@@ -11,13 +11,15 @@
 //!
 //! The vocabulary has no markers, so that calls are spelled and parsed as text.
 
-use crate::chatml::{ALL_ROLES, Table};
+use crate::hermes::Hermes;
+use crate::native::Table;
+use crate::qwen25;
 
-/// The family's rules.
-pub(crate) const TABLE: Table = Table {
-    name: "smollm2",
-    markers: &[],
+/// The family.
+pub(crate) const FORMAT: Hermes = Hermes {
+    table: &TABLE,
     system: Some("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
-    think: false,
-    append: ALL_ROLES,
 };
+
+/// Its rules.
+const TABLE: Table = Table { name: "smollm2", markers: &["<|im_start|>"], ..qwen25::TABLE };

@@ -151,6 +151,16 @@ fn byte_level(entry: &str, out: &mut Vec<u8>) {
     }
 }
 
+/// The character that a byte-level vocabulary spells this byte with.
+pub(crate) fn character_of(byte: u8) -> char {
+    match byte {
+        0..=0x20 => char::from_u32(0x100 + u32::from(byte)).unwrap_or_default(),
+        0x7f..=0xa0 => char::from_u32(0x121 + u32::from(byte) - 0x7f).unwrap_or_default(),
+        0xad => '\u{143}',
+        printable => char::from(printable),
+    }
+}
+
 /// The byte that a byte-level vocabulary spells with this character. Printable Latin-1 stands for
 /// itself; the other 68 bytes, in order, are the characters from U+0100 on.
 fn byte_of(character: char) -> Option<u8> {

@@ -11,6 +11,7 @@ use crate::{
     Added, Tokenizer, TokenizerError,
     added::AddedTokens,
     bytes::{self, ByteTable},
+    tiktoken,
 };
 
 /// A vocabulary loaded from a `tokenizer.json`.
@@ -41,8 +42,21 @@ impl HfTokenizer {
     /// # Errors
     /// [`TokenizerError`]: no JSON, a component that this build lacks, or a broken vocabulary.
     pub fn from_json(json: &[u8]) -> Result<Self, TokenizerError> {
-        let mut root: Value =
+        let root =
             serde_json::from_slice(json).map_err(|e| TokenizerError::Json { reason: e.to_string() })?;
+        Self::from_value(root)
+    }
+
+    /// Loads a vocabulary in tiktoken's format, as Kimi's models have it: the contents of
+    /// `tiktoken.model` and of `tokenizer_config.json`.
+    ///
+    /// # Errors
+    /// [`TokenizerError`]: a line that is no entry, or added tokens where none can be.
+    pub fn from_tiktoken(ranks: &[u8], config: &[u8]) -> Result<Self, TokenizerError> {
+        Self::from_value(tiktoken::converted(ranks, config)?)
+    }
+
+    fn from_value(mut root: Value) -> Result<Self, TokenizerError> {
         let Some(fields) = root.as_object_mut() else {
             return Err(TokenizerError::Json { reason: "not an object".into() });
         };

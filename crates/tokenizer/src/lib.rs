@@ -10,6 +10,7 @@ mod bytes;
 mod error;
 mod hf;
 mod split;
+mod tiktoken;
 mod utf8;
 
 use verbatim_tokens::TokenId;

@@ -8,3 +8,4 @@ mod rows_files;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod verify;
+pub(crate) mod verify_template;

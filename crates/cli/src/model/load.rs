@@ -74,6 +74,14 @@ pub(super) fn speak(config: &Config, model: &str, files: Files) -> anyhow::Resul
     Ok(family)
 }
 
+/// Only the family, without weights.
+///
+/// # Errors
+/// If the model cannot be found or fetched, or speaks no family.
+pub(crate) fn family_alone(config: &Config) -> anyhow::Result<Arc<dyn Family>> {
+    speak(config, &config.engine.model, files(&find(&config.engine)?)?)
+}
+
 /// Only the tokenizer, without weights.
 ///
 /// # Errors

@@ -10,9 +10,8 @@ mod engine;
 mod guard;
 mod locate;
 mod proof;
-mod registry;
-mod shapes;
 mod suffix;
+mod tokens;
 
 use std::sync::Arc;
 
@@ -20,10 +19,9 @@ use verbatim_chat::{Message, Role, StartState};
 use verbatim_tokenizer::{Piece, SpecialSplitter, Tokenizer};
 use verbatim_tokens::{Runs, TokenId};
 
-use registry::parsers;
-
 use crate::arguments::Arguments;
 use crate::parser::{Grammar, TurnParser};
+use crate::registry::parsers;
 use crate::script::Script;
 use crate::{
     Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene, Source,
@@ -47,7 +45,6 @@ pub(crate) struct Templated {
     /// after it where there is no end.
     before_end: String,
     stop: Vec<TokenId>,
-    thinks: bool,
     /// Whether the template asks for the time.
     reads_clock: bool,
     grammar: Arc<Grammar>,
@@ -63,24 +60,23 @@ impl Templated {
             let reason = "family default needs a chat template; give the model's, or use another family";
             return Err(FamilyError::Template { reason: reason.to_owned() });
         };
-        let (reasoning, calls) = parsers(options)?;
+        let (thinking, calling) = parsers(options)?;
         let mut family = Self {
             engine: Engine::new(template)?,
             arguments: Arguments::new(NAME, &[], &options.fixed)?,
             guard: Guard::new(&*tokenizer),
             splitter: SpecialSplitter::new(&*tokenizer, |_| true),
-            special_tokens: registry::special_tokens(options),
+            special_tokens: tokens::special_tokens(options),
             end: None,
             before_end: String::new(),
-            stop: registry::stop_tokens(&*tokenizer, options)?,
+            stop: tokens::stop_tokens(&*tokenizer, options)?,
             reads_clock: template.contains("strftime_now"),
-            thinks: reasoning != crate::parser::ReasoningParser::None,
-            grammar: Arc::new(Grammar::new(&*tokenizer, &[], reasoning, calls)),
+            grammar: Arc::new(Grammar::new(&*tokenizer, &[], thinking, calling)),
             warnings: Vec::new(),
             tokenizer,
         };
         family.find_end()?;
-        family.grammar = Arc::new(Grammar::new(&*family.tokenizer, &family.stop, reasoning, calls));
+        family.grammar = Arc::new(Grammar::new(&*family.tokenizer, &family.stop, thinking, calling));
         family.warnings = proof::prove(&family)?;
         Ok(family)
     }
@@ -103,8 +99,7 @@ impl Templated {
 
     /// What the turn is in the middle of after a prompt.
     fn start(&self, rendered: &str) -> StartState {
-        let open = self.thinks && rendered.trim_end().ends_with("<think>");
-        if open { StartState::Reasoning } else { StartState::Content }
+        if self.grammar.is_open(rendered) { StartState::Reasoning } else { StartState::Content }
     }
 }
 
@@ -153,14 +148,8 @@ impl Family for Templated {
     }
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
-        let calls = !scene.setup.tools.is_empty();
-        Box::new(TurnParser::new(
-            Arc::clone(&self.tokenizer),
-            Arc::clone(&self.grammar),
-            start,
-            calls,
-            call_prefix,
-        ))
+        let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
     }
 
     fn reply(

@@ -6,11 +6,12 @@
 use minijinja::Value;
 use verbatim_chat::{Arguments, Content, Message, Role};
 use verbatim_tokenizer::Piece;
-use verbatim_tokens::{Runs, TokenId};
+use verbatim_tokens::TokenId;
 
 use super::engine::Frame;
 use super::{Templated, locate};
-use crate::{Extension, FamilyError, Junction, RenderError, Repair, Scene, Source};
+use crate::native::without_first;
+use crate::{Extension, FamilyError, Junction, RenderError, Repair, Scene};
 
 /// What the stand-in assistant says, in its content and in its calls, because some templates leave
 /// out the one and some the other. Where a tool's declaration says it too, places are counted.
@@ -126,16 +127,6 @@ impl Templated {
         let spelled = self.splitter.spelled(text);
         spelled.into_iter().rev().find(|(_, id)| *id == token).map(|(range, _)| (range.start, range.end))
     }
-}
-
-fn without_first(sources: &Runs<Source>) -> Runs<Source> {
-    let mut rest = Runs::default();
-    let mut first = 1;
-    for (source, count) in sources.iter() {
-        rest.extend(*source, count - first);
-        first = 0;
-    }
-    rest
 }
 
 /// A user and an assistant who calls what `message` calls, so that results find their calls.

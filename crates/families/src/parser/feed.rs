@@ -33,7 +33,7 @@ pub(super) struct Feed {
 
 impl Feed {
     pub(super) fn new(tokenizer: Arc<dyn Tokenizer>, grammar: Arc<Grammar>, calls: bool) -> Self {
-        let wanted = grammar.texts.iter().copied().filter(|mark| calls || !mark.is_call());
+        let wanted = grammar.texts.iter().copied().filter(|(_, mark)| calls || !mark.is_call());
         let texts = TextMarks::new(wanted.collect());
         Self { tokenizer, grammar, calls, utf8: Utf8Stream::default(), texts, scratch: String::new() }
     }

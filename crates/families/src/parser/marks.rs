@@ -8,14 +8,17 @@ use super::grammar::Mark;
 /// A search for marks that the vocabulary has no tokens for.
 #[derive(Debug)]
 pub(super) struct TextMarks {
-    marks: Vec<Mark>,
+    marks: Vec<(&'static str, Mark)>,
+    /// With which characters they begin.
+    firsts: Vec<char>,
     /// The beginning of a mark: shorter than the longest spelling.
     held: String,
 }
 
 impl TextMarks {
-    pub(super) fn new(marks: Vec<Mark>) -> Self {
-        Self { marks, held: String::new() }
+    pub(super) fn new(marks: Vec<(&'static str, Mark)>) -> Self {
+        let firsts = marks.iter().filter_map(|(spelling, _)| spelling.chars().next()).collect();
+        Self { marks, firsts, held: String::new() }
     }
 
     /// Takes more text over.
@@ -27,19 +30,20 @@ impl TextMarks {
         whole.push_str(text);
         let mut done = 0;
         let mut at = 0;
-        while let Some(found) = whole[at..].find('<') {
+        while let Some(found) = whole[at..].find(self.firsts.as_slice()) {
             at += found;
             let rest = &whole[at..];
-            if let Some(mark) = self.marks.iter().find(|mark| rest.starts_with(mark.spelling())) {
+            if let Some((spelling, mark)) = self.marks.iter().find(|(spelling, _)| rest.starts_with(spelling))
+            {
                 emit(&whole[done..at], out);
                 out(Piece::Mark(*mark));
-                at += mark.spelling().len();
+                at += spelling.len();
                 done = at;
-            } else if self.marks.iter().any(|mark| mark.spelling().starts_with(rest)) {
+            } else if self.marks.iter().any(|(spelling, _)| spelling.starts_with(rest)) {
                 self.held = rest.to_owned();
                 return emit(&whole[done..at], out);
             } else {
-                at += 1;
+                at += rest.chars().next().map_or(1, char::len_utf8);
             }
         }
         emit(&whole[done..], out);

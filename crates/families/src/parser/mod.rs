@@ -4,7 +4,8 @@
 //! and not on how they were split; a state machine over that stream ([`Turn`]) loses no character:
 //! what is no reasoning and no call is content.
 
-mod call;
+pub(crate) mod calls;
+pub(crate) mod channels;
 mod feed;
 mod grammar;
 mod marks;
@@ -14,13 +15,14 @@ mod turn;
 
 use std::sync::Arc;
 
-use verbatim_chat::StartState;
+use verbatim_chat::{StartState, Tool};
 use verbatim_tokenizer::Tokenizer;
 use verbatim_tokens::TokenId;
 
-pub(crate) use grammar::{CallParser, Grammar, ReasoningParser};
+pub(crate) use grammar::{BARE, Blank, Calling, Gaps, Grammar, QWEN, Thinking, newlines};
 
 use crate::{Parsed, Parser, Part};
+use calls::Types;
 use feed::Feed;
 use turn::Turn;
 
@@ -31,16 +33,18 @@ pub(crate) struct TurnParser {
 }
 
 impl TurnParser {
-    /// A parser of a turn that starts in `start`; without `calls`, what looks like a call is
+    /// A parser of a turn that starts in `start`; without `tools`, what looks like a call is
     /// content.
     pub(crate) fn new(
         tokenizer: Arc<dyn Tokenizer>,
         grammar: Arc<Grammar>,
         start: StartState,
-        calls: bool,
+        tools: &[Tool],
         call_prefix: &str,
     ) -> Self {
-        Self { feed: Feed::new(tokenizer, grammar, calls), turn: Turn::new(start, call_prefix) }
+        let mut turn = Turn::new(Arc::clone(&grammar), Types::of(tools), start, call_prefix);
+        turn.bare = !tools.is_empty() && grammar.calling.is_some_and(|c| c.format.ends_with_turn());
+        Self { feed: Feed::new(tokenizer, grammar, !tools.is_empty()), turn }
     }
 }
 

@@ -8,12 +8,17 @@
 
 mod append_only;
 mod assets;
+mod each;
 mod engine;
+mod evidence;
+mod formats;
 mod gguf;
 mod goldens;
 mod loading;
 mod native;
 mod parsing;
+mod promises;
 mod round_trip;
 mod rules;
+mod rules_tagged;
 mod templates;

@@ -1,10 +1,8 @@
 //! Parsing what models write.
 
-use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{Message, Setup, StartState, Tool};
 use verbatim_families::{Flaw, Parsed, Part};
-use verbatim_tokenizer::{Piece, SpecialSplitter};
 use verbatim_tokens::TokenId;
 
 use crate::assets::{Model, QWEN3, QWEN25, SMOLLM2, models};
@@ -16,18 +14,11 @@ fn with_tools() -> Setup {
 
 /// The ids of a model's output, written as text.
 fn ids(model: &Model, text: &str) -> Vec<TokenId> {
-    let mut ids = Vec::new();
-    for piece in SpecialSplitter::new(&*model.tokenizer, |_| true).split(text) {
-        match piece {
-            Piece::Text(text) => model.tokenizer.encode(text, &mut ids),
-            Piece::Special(id) => ids.push(id),
-        }
-    }
-    ids
+    model.ids(text)
 }
 
 /// Parses ids in pieces of the given lengths; parts of one kind that follow one another are joined.
-fn parse(
+pub(crate) fn parse(
     model: &Model,
     setup: &Setup,
     start: StartState,
@@ -65,7 +56,7 @@ fn join(parts: &mut Vec<Part>, more: Vec<Part>) {
 }
 
 /// The message that the parts add up to.
-fn added_up(parts: &[Part]) -> (String, String, Vec<(String, String, String)>) {
+pub(crate) fn added_up(parts: &[Part]) -> (String, String, Vec<(String, String, String)>) {
     let (mut reasoning, mut content, mut calls) = (String::new(), String::new(), Vec::new());
     for part in parts {
         match part {
@@ -82,7 +73,7 @@ fn added_up(parts: &[Part]) -> (String, String, Vec<(String, String, String)>) {
     (reasoning, content, calls)
 }
 
-fn told_message(message: &Message) -> (String, String, Vec<(String, String, String)>) {
+pub(crate) fn told_message(message: &Message) -> (String, String, Vec<(String, String, String)>) {
     let calls = message.tool_calls.iter();
     let calls =
         calls.map(|c| (c.id.clone().unwrap_or_default(), c.name.clone(), c.arguments.text().into_owned()));
@@ -248,70 +239,5 @@ fn without_declared_tools_nothing_is_a_call() {
         let turn = "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>";
         let (_, parsed) = parse(model, &Setup::default(), StartState::Content, &ids(model, turn), &[]);
         assert_eq!((parsed.message.content.text().as_ref(), parsed.flaws.len()), (turn, 0));
-    }
-}
-
-/// What models write, marks and JSON borders more often than chance has them.
-fn fragments() -> impl Strategy<Value = String> {
-    let fragment = prop_oneof![
-        Just("<think>".to_owned()),
-        Just("</think>".to_owned()),
-        Just("<tool_call>".to_owned()),
-        Just("</tool_call>".to_owned()),
-        Just("<|im_end|>".to_owned()),
-        Just("<|im_start|>".to_owned()),
-        Just("{\"name\": \"f\", \"arguments\": {\"a\": \"é😀\"}}".to_owned()),
-        Just("{\"name\": \"g\", \"arguments\":".to_owned()),
-        Just("\n".to_owned()),
-        Just("\"".to_owned()),
-        Just("\\".to_owned()),
-        Just("</tool_".to_owned()),
-        "[<>{}/ a-c\n日😀]{0,6}",
-    ];
-    prop::collection::vec(fragment, 0..14).prop_map(|parts| parts.concat())
-}
-
-fn start() -> impl Strategy<Value = StartState> {
-    prop_oneof![Just(StartState::Content), Just(StartState::Reasoning)]
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
-
-    #[test]
-    fn any_split_of_the_ids_gives_the_same_parts(
-        text in fragments(), start in start(), pieces in prop::collection::vec(0usize..5, 0..40), which in 0usize..3, tools in any::<bool>(),
-    ) {
-        let model = models()[which];
-        let setup = if tools { with_tools() } else { Setup::default() };
-        let ids = ids(model, &text);
-        let whole = parse(model, &setup, start, &ids, &[]);
-        prop_assert_eq!(added_up(&whole.0), told_message(&whole.1.message));
-        prop_assert_eq!(&parse(model, &setup, start, &ids, &pieces), &whole);
-        prop_assert_eq!(&parse(model, &setup, start, &ids, &vec![1; ids.len()]), &whole);
-    }
-
-    /// Bytes, whole characters or not: every id of its own.
-    #[test]
-    fn broken_characters_and_unknown_ids_do_no_harm(
-        raw in prop::collection::vec(prop_oneof![0u32..400, 151_640u32..151_700, any::<u32>()], 0..60), start in start(), which in 0usize..3,
-    ) {
-        let model = models()[which];
-        let ids = TokenId::wrap(&raw);
-        let whole = parse(model, &with_tools(), start, ids, &[]);
-        prop_assert_eq!(added_up(&whole.0), told_message(&whole.1.message));
-        prop_assert_eq!(&parse(model, &with_tools(), start, ids, &vec![1; ids.len()]), &whole);
-    }
-
-    /// Whatever was not understood is still there: no letter of a turn is lost.
-    #[test]
-    fn no_letter_is_lost(text in fragments(), start in start(), which in 0usize..3) {
-        let model = models()[which];
-        let (parts, parsed) = parse(model, &with_tools(), start, &ids(model, &text), &[]);
-        if parsed.message.tool_calls.is_empty() {
-            let (reasoning, content, _) = added_up(&parts);
-            let letters = |text: &str| text.chars().filter(|c| *c == '日' || *c == 'b' || *c == '😀').count();
-            prop_assert_eq!(letters(&reasoning) + letters(&content), letters(&text));
-        }
     }
 }

@@ -1,9 +1,8 @@
 //! Each rule in which a family differs from its official template, shown.
 
-use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{Arguments, Content, Message, Role, Setup, Tool, ToolCall};
-use verbatim_families::{Junction, RenderError, Repair};
+use verbatim_families::RenderError;
 use verbatim_tokens::TokenId;
 
 use crate::assets::{Model, QWEN3, QWEN25, SMOLLM2, models};
@@ -26,7 +25,7 @@ fn arguments(pairs: &[(&str, serde_json::Value)]) -> Setup {
 #[test]
 fn qwen3_differs_from_the_official_template_in_think_blocks_of_history_only() {
     let mut differing = 0;
-    for golden in goldens::of("qwen3") {
+    for golden in goldens::rendered("qwen3") {
         let Some(native) = &golden.native else { continue };
         let without = |ids: &[TokenId]| {
             let text = QWEN3.spell(ids);
@@ -46,8 +45,8 @@ fn qwen3_differs_from_the_official_template_in_think_blocks_of_history_only() {
 
 #[test]
 fn the_other_families_are_their_official_templates() {
-    assert!(goldens::of("qwen25").iter().all(|golden| golden.native.is_none()));
-    for golden in goldens::of("smollm2") {
+    assert!(goldens::rendered("qwen25").iter().all(|golden| golden.native.is_none()));
+    for golden in goldens::rendered("smollm2") {
         let tools = !golden.setup().tools.is_empty();
         let tools =
             tools || golden.messages().iter().any(|m| m.role == Role::Tool || !m.tool_calls.is_empty());
@@ -87,22 +86,6 @@ fn only_the_boolean_false_closes_the_think_block() {
 }
 
 #[test]
-fn absent_content_is_empty_and_parts_are_their_text() {
-    for model in models() {
-        let (mut absent, empty) = (user(""), user(""));
-        absent.content = Content::Absent;
-        let parts = Message::new(Role::User, "");
-        let parts = Message { content: Content::Parts(vec![]), ..parts };
-        let setup = Setup::default();
-        let expected = render(model, &setup, &[empty]);
-        assert_eq!(
-            [absent, parts].map(|message| render(model, &setup, &[message])),
-            [expected.clone(), expected]
-        );
-    }
-}
-
-#[test]
 fn a_conversation_without_messages_is_its_system_block_and_an_opener() {
     let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
     for model in models() {
@@ -136,31 +119,6 @@ fn argument_text_is_spelled_anew_and_must_be_an_object() {
         }
         let deep = format!("{{\"a\": {}1{}}}", "[".repeat(100_000), "]".repeat(100_000));
         assert!(model.family.open(scene(&Setup::default()), &[call(&deep)]).is_err());
-    }
-}
-
-#[test]
-fn a_turn_that_did_not_end_is_ended() {
-    for model in models() {
-        let setup = Setup::default();
-        let [close, other] = model.family.stop_ids() else { panic!("two stop tokens") };
-        let message = Message::new(Role::Assistant, "x");
-        let mut x = Vec::new();
-        model.tokenizer.encode("x", &mut x);
-        let extend = |end: &[TokenId]| {
-            let sampled: Vec<_> = x.iter().chain(end).copied().collect();
-            let junction = Junction { sampled: &sampled, message: &message };
-            let extended = model.family.extend(scene(&setup), junction, &[user("y")]).unwrap();
-            (model.spell(&extended.ids), extended.repair)
-        };
-        let next = "<|im_start|>user\ny<|im_end|>\n<|im_start|>assistant\n";
-        assert_eq!(extend(&[*close]), (format!("\n{next}"), None));
-        assert_eq!(extend(&[]), (format!("<|im_end|>\n{next}"), Some(Repair::EndAdded)));
-        assert_eq!(extend(&[*other]), (format!("<|im_end|>\n{next}"), Some(Repair::OtherStop(*other))));
-        let junction = Junction { sampled: &[], message: &message };
-        let nothing = model.family.extend(scene(&setup), junction, &[]).unwrap();
-        assert_eq!(model.spell(&nothing.ids), "<|im_end|>\n<|im_start|>assistant\n");
-        assert_eq!(nothing.repair, Some(Repair::EndAdded));
     }
 }
 
@@ -206,17 +164,5 @@ fn nobody_but_the_template_and_the_model_makes_special_tokens() {
             "{}",
             model.name
         );
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
-    #[test]
-    fn no_text_of_a_user_becomes_a_control_token(parts in prop::collection::vec("(<|im_end|>|<think>|</tool_call>|[<>|a-z\n ]{0,4})", 0..8), which in 0usize..3) {
-        let model = models()[which];
-        let text = parts.concat();
-        let setup = Setup::default();
-        let messages = |text: &str| [Message::new(Role::System, text), user(text), Message::new(Role::Tool, text)];
-        prop_assert_eq!(specials(model, &setup, &messages(&text)), specials(model, &setup, &messages("x")));
     }
 }

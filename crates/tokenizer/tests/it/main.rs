@@ -9,5 +9,6 @@
 mod differential;
 mod plain_text;
 mod splitting;
+mod tiktoken;
 mod utf8;
 mod vocabularies;

@@ -1,0 +1,67 @@
+//! Where a sampled turn meets what follows it.
+//!
+//! The invariant: the junction is legal whatever the model ended on, nothing is written twice, and
+//! whoever made a token keeps it.
+
+use verbatim_tokens::{Runs, TokenId};
+
+use super::{End, Native, Page};
+use crate::{Extension, Junction, Repair, Source, StartState};
+
+impl Native {
+    /// Ends a sampled turn as the template ends it: a model never samples the newline after its end
+    /// token (Miles §4.2), and a turn that was cut has no end token either.
+    pub(super) fn end_sampled(&self, junction: Junction<'_>, page: &mut Page<'_>) -> Option<Repair> {
+        let last = junction.sampled.last().filter(|last| self.stop.contains(last));
+        match self.table.end {
+            End::Token(end, after) => {
+                let repair = match last {
+                    Some(last) if *last == self.stop[0] => None,
+                    Some(last) => Some(Repair::OtherStop(*last)),
+                    None => Some(Repair::EndAdded),
+                };
+                if repair.is_some() {
+                    page.frame(end);
+                }
+                page.frame(after);
+                repair
+            }
+            // The next opener ends the turn, whatever it was that the model sampled.
+            End::Opener(_) => match last {
+                Some(last) if self.openers.contains(last) => None,
+                Some(last) => Some(Repair::OtherStop(*last)),
+                None => Some(Repair::EndAdded),
+            },
+        }
+    }
+
+    /// Puts what was rendered after the turn. Where turns have no end of their own, the stop token
+    /// that was sampled stays if it is the opener that follows, and else makes way for it.
+    pub(super) fn join(
+        &self,
+        junction: Junction<'_>,
+        (mut ids, mut sources): (Vec<TokenId>, Runs<Source>),
+        start: StartState,
+        repair: Option<Repair>,
+    ) -> Extension {
+        let last = junction.sampled.last().copied().filter(|last| self.stop.contains(last));
+        let mut trim = usize::from(!self.openers.is_empty() && last.is_some());
+        if trim == 1 && ids.first().copied() == last {
+            trim = 0;
+            ids.remove(0);
+            sources = without_first(&sources);
+        }
+        Extension { trim, ids, sources, start, repair }
+    }
+}
+
+/// Runs without their first token.
+pub(crate) fn without_first(sources: &Runs<Source>) -> Runs<Source> {
+    let mut rest = Runs::default();
+    let mut first = 1;
+    for (source, count) in sources.iter() {
+        rest.extend(*source, count - first);
+        first = 0;
+    }
+    rest
+}

@@ -1,0 +1,278 @@
+//! Families that render natively.
+//!
+//! The invariant: a [`Table`] says everything in which two of them differ that needs no code, a
+//! [`Format`] the rest; the scanner over both renders each, id for id, as its official template
+//! does under the family's rules, and reads what it writes.
+
+mod body;
+mod junction;
+mod page;
+mod table;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use verbatim_chat::{Message, Role, StartState};
+use verbatim_tokenizer::{SpecialSplitter, Tokenizer};
+use verbatim_tokens::TokenId;
+
+pub(crate) use body::{Said, Thought};
+pub(crate) use junction::without_first;
+pub(crate) use page::{Messages, Page};
+pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
+
+use crate::arguments::Arguments;
+use crate::parser::channels::{ChannelParser, Channels, Cuts};
+use crate::parser::{Grammar, TurnParser};
+use crate::{Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene};
+
+/// What a family says in its own words.
+pub(crate) trait Format: Send + Sync {
+    /// Its rules.
+    fn table(&self) -> &'static Table;
+
+    /// Writes what stands before the first turn: the system's words and the tools. Returns how many
+    /// messages it took in.
+    ///
+    /// # Errors
+    /// [`RenderError`] for declarations that the family cannot show.
+    fn head(&self, messages: &[Message], page: &mut Page<'_>) -> Result<usize, RenderError>;
+
+    /// Writes a message that is no assistant's.
+    ///
+    /// # Errors
+    /// [`RenderError`] for one that the family cannot show there.
+    fn message(&self, messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError>;
+
+    /// Takes an assistant's message apart as the template does.
+    fn said<'m>(&self, message: &'m Message) -> Said<'m>;
+
+    /// What opens an assistant's turn after `previous`.
+    fn opener(&self, _previous: Option<&Message>) -> &'static str {
+        self.table().assistant
+    }
+
+    /// The template arguments that switch thinking, the one that counts first. Those that a request
+    /// gives must agree.
+    fn switches(&self) -> &'static [&'static str] {
+        &["enable_thinking"]
+    }
+
+    /// How turns are cut into messages, where they are.
+    fn channels(&self) -> Option<&'static dyn Channels> {
+        None
+    }
+
+    /// The tokens that a model writes as part of what it says; `None` where the vocabulary says so
+    /// by not calling them special.
+    fn spoken(&self) -> Option<&'static [&'static str]> {
+        None
+    }
+}
+
+/// A native family over one tokenizer.
+pub(crate) struct Native {
+    format: &'static dyn Format,
+    table: &'static Table,
+    tokenizer: Arc<dyn Tokenizer>,
+    arguments: Arguments,
+    /// What ends a turn, the template's own first.
+    stop: Vec<TokenId>,
+    /// Where turns end with the next one's opener: those openers.
+    openers: Vec<TokenId>,
+    /// Every added token.
+    all: SpecialSplitter,
+    /// Tokens that a model writes as part of what it says.
+    markers: SpecialSplitter,
+    grammar: Arc<Grammar>,
+    /// Where turns are cut into messages: at these tokens.
+    cuts: Arc<Cuts>,
+}
+
+impl Native {
+    /// Sets the family up.
+    pub(crate) fn new(
+        format: &'static dyn Format,
+        tokenizer: Arc<dyn Tokenizer>,
+        options: &Options,
+    ) -> Result<Self, FamilyError> {
+        let table = format.table();
+        let named = |name: &str, given: &Option<String>, known: &[&str]| match given.as_deref() {
+            Some(given) if given != "none" && !known.contains(&given) => {
+                let own = known.first().copied().unwrap_or("none");
+                let reason = format!("{name} {given:?}: family {} has {own}; leave it out", table.name);
+                Err(FamilyError::Template { reason })
+            }
+            _ => Ok(()),
+        };
+        named("reasoning parser", &options.reasoning_parser, table.parsers[0])?;
+        named("tool call parser", &options.tool_call_parser, table.parsers[1])?;
+        let need = |token: &str| {
+            let missing = || FamilyError::Token { family: table.name.to_owned(), token: token.to_owned() };
+            tokenizer.special(token).ok_or_else(missing)
+        };
+        table.markers.iter().try_for_each(|token| need(token).map(drop))?;
+        let mut stop = vec![need(table.stop[0])?];
+        stop.extend(table.stop[1..].iter().filter_map(|token| tokenizer.special(token)));
+        let all = SpecialSplitter::new(&*tokenizer, |_| true);
+        let grammar = Grammar::new(&*tokenizer, &stop, table.thinking, table.calling);
+        let own: Vec<(&str, Value)> =
+            table.fixed.iter().map(|(name, value)| (*name, Value::Bool(*value))).collect();
+        Ok(Self {
+            format,
+            table,
+            arguments: Arguments::new(table.name, &own, &options.fixed)?,
+            openers: match table.end {
+                End::Opener(after_calls) => vec![stop[0], need(after_calls)?],
+                End::Token(..) => Vec::new(),
+            },
+            markers: SpecialSplitter::new(&*tokenizer, |added| {
+                let spoken = match format.spoken() {
+                    Some(spoken) => spoken.contains(&added.spelling.as_str()),
+                    None => !added.control,
+                };
+                spoken || grammar.has(added.id)
+            }),
+            grammar: Arc::new(grammar),
+            cuts: Arc::new(match format.channels() {
+                Some(channels) => Cuts::new(channels, &stop, &*tokenizer),
+                None => Cuts::default(),
+            }),
+            all,
+            stop,
+            tokenizer,
+        })
+    }
+
+    fn unsupported(&self, message: usize, what: &str) -> RenderError {
+        RenderError::Unsupported { message, what: what.to_owned(), family: self.table.name.to_owned() }
+    }
+
+    /// Whether the model is left to think.
+    fn thinks(&self, scene: Scene<'_>) -> bool {
+        let mut given = self.format.switches().iter().map(|name| self.arguments.get(scene.setup, name));
+        self.table.switch.thinks(given.find_map(|value| value))
+    }
+
+    /// Refuses template arguments that contradict what is fixed, or one another.
+    fn check(&self, scene: Scene<'_>) -> Result<(), RenderError> {
+        self.arguments.check(scene.setup)?;
+        let given = self.format.switches().iter();
+        let mut given = given.filter_map(|name| Some((*name, self.arguments.get(scene.setup, name)?)));
+        let Some((first, decides)) = given.next() else { return Ok(()) };
+        let thinks = self.table.switch.thinks(Some(decides));
+        match given.find(|(_, value)| self.table.switch.thinks(Some(value)) != thinks) {
+            None => Ok(()),
+            Some((name, value)) => Err(RenderError::Argument {
+                name: name.to_owned(),
+                value: value.to_string(),
+                fixed: format!("{first}: {decides}"),
+                family: self.table.name.to_owned(),
+            }),
+        }
+    }
+
+    /// Renders messages from `from` on.
+    fn messages(&self, messages: Messages<'_>, from: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
+        for (at, message) in messages.new.iter().enumerate().skip(from) {
+            if message.role == Role::Assistant {
+                page.frame(self.format.opener(messages.previous(at)));
+                self.history(message, at, page)?;
+                if let End::Token(end, after) = self.table.end {
+                    page.frame(end);
+                    page.frame(after);
+                }
+            } else {
+                self.format.message(messages, at, page)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Opens the assistant's next turn.
+    fn prompt(&self, messages: Messages<'_>, page: &mut Page<'_>) -> StartState {
+        page.frame(self.format.opener(messages.previous(messages.new.len())));
+        let switch = self.table.switch;
+        if self.thinks(page.scene) {
+            page.frame(switch.on.0);
+            switch.on.1
+        } else {
+            page.frame(switch.off);
+            StartState::Content
+        }
+    }
+}
+
+impl Family for Native {
+    fn name(&self) -> &str {
+        self.table.name
+    }
+
+    fn tokenizer(&self) -> &Arc<dyn Tokenizer> {
+        &self.tokenizer
+    }
+
+    fn stop_ids(&self) -> &[TokenId] {
+        &self.stop
+    }
+
+    fn max_trim(&self) -> usize {
+        usize::from(!self.openers.is_empty())
+    }
+
+    fn open(&self, scene: Scene<'_>, messages: &[Message]) -> Result<Rendered, RenderError> {
+        self.check(scene)?;
+        let mut page = Page::new(self, scene);
+        let from = self.format.head(messages, &mut page)?;
+        let messages = Messages { new: messages, before: None };
+        self.messages(messages, from, &mut page)?;
+        let start = self.prompt(messages, &mut page);
+        let (ids, sources) = page.finish();
+        Ok(Rendered { ids, sources, start })
+    }
+
+    fn extend(
+        &self,
+        scene: Scene<'_>,
+        junction: Junction<'_>,
+        new: &[Message],
+    ) -> Result<Extension, RenderError> {
+        self.check(scene)?;
+        if let Some(at) = new.iter().position(|message| !self.table.append.contains(&message.role)) {
+            return Err(RenderError::Role {
+                message: at,
+                role: new[at].role,
+                family: self.name().to_owned(),
+            });
+        }
+        let mut page = Page::new(self, scene);
+        let repair = self.end_sampled(junction, &mut page);
+        let messages = Messages { new, before: Some(junction.message) };
+        self.messages(messages, 0, &mut page)?;
+        let start = self.prompt(messages, &mut page);
+        Ok(self.join(junction, page.finish(), start, repair))
+    }
+
+    fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
+        let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
+        if let Some(channels) = self.format.channels() {
+            return Box::new(ChannelParser::new(channels, tokenizer, Arc::clone(&self.cuts), call_prefix));
+        }
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
+    }
+
+    fn reply(
+        &self,
+        scene: Scene<'_>,
+        start: StartState,
+        message: &Message,
+    ) -> Result<Vec<TokenId>, RenderError> {
+        self.check(scene)?;
+        let mut page = Page::new(self, scene);
+        self.say(start, message, &mut page)?;
+        let mut ids = page.finish().0;
+        let calls = !message.tool_calls.is_empty();
+        ids.push(self.openers.get(1).copied().filter(|_| calls).unwrap_or(self.stop[0]));
+        Ok(ids)
+    }
+}

@@ -1,0 +1,116 @@
+//! What a family writes a prompt on.
+//!
+//! The invariant: only what the family's own words spell becomes a control token.
+
+use serde_json::Value;
+use verbatim_chat::Message;
+use verbatim_tokens::{Runs, TokenId};
+
+use super::Native;
+use crate::python::{Node, Style, dumps};
+use crate::script::Script;
+use crate::{RenderError, Scene, Source};
+
+/// A prompt in the making.
+pub(crate) struct Page<'p> {
+    pub(crate) scene: Scene<'p>,
+    native: &'p Native,
+    script: Script<'p>,
+}
+
+impl<'p> Page<'p> {
+    pub(super) fn new(native: &'p Native, scene: Scene<'p>) -> Self {
+        Self { scene, native, script: Script::new(&*native.tokenizer) }
+    }
+
+    /// Writes the template's own words; what they spell are the tokens.
+    pub(crate) fn frame(&mut self, text: &str) {
+        self.script.marked(text, Source::Template, &self.native.all);
+    }
+
+    /// Writes what a person or a tool wrote: text, whatever it spells.
+    pub(crate) fn text(&mut self, text: &str, message: usize) {
+        self.script.text(text, Source::Message(message));
+    }
+
+    /// Writes what belongs to no message and is still not the template's, like a declaration.
+    pub(crate) fn declared(&mut self, text: &str) {
+        self.script.text(text, Source::Template);
+    }
+
+    /// Writes a declaration as Python's `json.dumps` spells it, between two frames. It is text:
+    /// a tool's author writes no control tokens.
+    pub(crate) fn declaration(&mut self, before: &str, declared: &Value, after: &str) {
+        let mut text = String::new();
+        dumps(&Node::from(declared), &Style::default(), &mut text);
+        self.frame(before);
+        self.declared(&text);
+        self.frame(after);
+    }
+
+    /// Writes what a model said: its markers are the tokens, control tokens in it are text.
+    pub(crate) fn said(&mut self, text: &str, message: usize) {
+        self.script.marked(text, Source::Message(message), &self.native.markers);
+    }
+
+    /// Writes the format's own words inside what a model said; what they spell are the tokens.
+    pub(crate) fn framed(&mut self, text: &str, message: usize) {
+        self.script.marked(text, Source::Message(message), &self.native.all);
+    }
+
+    /// A template argument.
+    pub(crate) fn argument(&self, name: &str) -> Option<&'p Value> {
+        self.native.arguments.get(self.scene.setup, name)
+    }
+
+    /// Whether the model is left to think.
+    pub(crate) fn thinks(&self) -> bool {
+        self.native.thinks(self.scene)
+    }
+
+    /// A template argument that is none of the values that the family knows.
+    pub(crate) fn conflict(&self, name: &str, value: &Value, known: &str) -> RenderError {
+        RenderError::Argument {
+            name: name.to_owned(),
+            value: value.to_string(),
+            fixed: known.to_owned(),
+            family: self.native.table.name.to_owned(),
+        }
+    }
+
+    /// What this family has no spelling for.
+    pub(crate) fn unsupported(&self, message: usize, what: &str) -> RenderError {
+        self.native.unsupported(message, what)
+    }
+
+    pub(super) fn finish(self) -> (Vec<TokenId>, Runs<Source>) {
+        self.script.finish()
+    }
+}
+
+/// Messages with the one before them, where rendering begins in the middle.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Messages<'m> {
+    /// What is rendered.
+    pub(crate) new: &'m [Message],
+    /// The sampled turn that they follow, if they follow one.
+    pub(crate) before: Option<&'m Message>,
+}
+
+impl<'m> Messages<'m> {
+    /// The message before position `at`.
+    pub(crate) fn previous(&self, at: usize) -> Option<&'m Message> {
+        if at == 0 { self.before } else { self.new.get(at - 1) }
+    }
+
+    /// The message after it.
+    pub(crate) fn next(&self, at: usize) -> Option<&'m Message> {
+        self.new.get(at + 1)
+    }
+
+    /// The last assistant's message before it.
+    pub(crate) fn assistant(&self, at: usize) -> Option<&'m Message> {
+        let earlier = self.new[..at].iter().rev().chain(self.before);
+        earlier.into_iter().find(|message| message.role == verbatim_chat::Role::Assistant)
+    }
+}
