@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Samples(Samples),
     /// Time each linear pass of a turn, and the turn's own work, against the length of history
     Passes(Passes),
+    /// Compare the clients of real engines with bare calls that read the same replies
+    Engines(Engines),
     /// Count the bytes that open sessions hold for each stored token
     #[cfg(feature = "heap")]
     Memory(Memory),
@@ -99,6 +101,20 @@ pub(crate) struct Passes {
     #[command(flatten)]
     pub(crate) replies: Replies,
     /// How often to time each pass; the median is reported
+    #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
+
+/// Flags of `engines`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Engines {
+    /// Tokens of each reply
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) tokens: u32,
+    /// Tokens of each prompt
+    #[arg(long, value_name = "N", default_value_t = 4_000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) prompt: u32,
+    /// How often to time each way; the median is reported
     #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
 }

@@ -11,7 +11,7 @@ use verbatim_engine::{
     AttemptId, Capabilities, Ending, Engine, EngineError, Increment, Params, Piece, Prompt, StopBy,
 };
 use verbatim_families::{Family, Scene};
-use verbatim_tokens::{LogprobKind, TokenId, Version};
+use verbatim_tokens::{TokenId, Version};
 
 use crate::args::Replies;
 use crate::words::Words;
@@ -44,14 +44,9 @@ impl MockEngine {
         };
         let version = Version::new("0");
         let capabilities = Capabilities {
-            engine: "mock".into(),
-            model: "mock".into(),
-            max_context: 1 << 24,
-            vocabulary: family.tokenizer().vocabulary(),
-            logprobs: LogprobKind::Raw,
-            top_logprobs: 0,
             versions: true,
             version: Some(version.clone()),
+            ..Capabilities::new("mock", "mock", 1 << 24, family.tokenizer().vocabulary())
         };
         let chunk = if replies.chunk == 0 { usize::MAX } else { replies.chunk as usize };
         Ok(Self { capabilities, version, replies: (0..REPLIES).map(reply).collect(), chunk })

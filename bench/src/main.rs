@@ -9,6 +9,7 @@ mod assets;
 mod client;
 mod conversation;
 mod engine;
+mod engines;
 mod load;
 mod local;
 #[cfg(feature = "heap")]
@@ -48,6 +49,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Serve(serve) => service::run(&serve).await,
             Command::Load(load) => load::run(&load).await,
             Command::Samples(samples) => samples::run(&samples).await,
+            Command::Engines(engines) => engines::run(&engines).await,
             Command::Passes(passes) => passes::run(&passes).await,
             #[cfg(feature = "heap")]
             Command::Memory(memory) => memory::run(&memory).await,

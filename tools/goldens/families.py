@@ -147,6 +147,21 @@ INKLING_EDITS = [
 ]
 
 
+MISTRAL_EDITS = [
+    # Rule 1.
+    (
+        "{%- if message['content'] is string and message['content'] != '' %}",
+        "{%- if message.reasoning_content %}{{- '[THINK]' + message.reasoning_content + '[/THINK]' }}{%- endif %}"
+        "{%- if message['content'] is string and message['content'] != '' %}",
+    ),
+    # Rule 2.
+    ("(message['role'] == 'user') != (ns.index % 2 == 0)", "false"),
+    ("{{- raise_exception('Assistant message must have a string or a list of chunks in content or a list of tool calls.') }}", ""),
+    # Rule 4.
+    ("arguments|tojson|safe", "arguments|tojson"),
+]
+
+
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
     return [('model_identity = "You are a helpful assistant."', f'model_identity = "{identity}"')]
@@ -204,6 +219,10 @@ FAMILIES = {
     "qwennext": Family("tokenizer-qwen3", "tokenizer-qwen3", QWEN3_EDITS, QWENNEXT_BASE, {"clear_thinking": False}, fixed=True),
     "qwen35": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "qwen36": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
+    "mistral": Family(
+        "mistralai-Ministral-3-14B-Reasoning-2512", "surrogate", MISTRAL_EDITS, given={"bos_token": "<s>", "eos_token": "</s>"},
+        refuses=[("rule 3", later_system)],
+    ),
     "nemotron3": Family(
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
     ),
@@ -220,11 +239,11 @@ FAMILIES = {
         "inkling_renderer.py", "surrogate", INKLING_EDITS, modes=[{}, {"reasoning_effort": 0.25}], fixed=True, spoken=[],
     ),
     "deepseekv32": Family(
-        "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
+        "encoding_dsv32.py", "tokenizer-deepseek-v4", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
         refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
     ),
     "deepseekv4": Family(
-        "encoding_dsv4.py", "tokenizer-deepseek", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
+        "encoding_dsv4.py", "tokenizer-deepseek-v4", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
         modes=[{"reasoning_effort": "max"}, {"thinking": False}], refuses=[("rule 4", late_system)], spoken=SPOKEN_BY_DEEPSEEK,
     ),
 }

@@ -12,6 +12,8 @@ First steps:
   verbatim inspect rollouts/arithmetic            the rows: who made each token, its logprob, its mask
   verbatim serve                                  an OpenAI-compatible server for your own agent
   verbatim verify rows rollouts/arithmetic        score the rows again and compare
+  verbatim engine probe http://HOST:PORT          what an SGLang, vLLM or llama.cpp server keeps
+  verbatim serve --url http://HOST:PORT           serve on it
   verbatim config --config FILE                   every setting, and where it came from
 
 Settings: flags win over the file given with --config, which wins over the defaults. Any setting of
@@ -43,8 +45,40 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: Verify,
     },
+    /// Look at an engine.
+    Engine {
+        /// How.
+        #[command(subcommand)]
+        what: EngineCommand,
+    },
     /// Print every setting, and where it came from.
     Config(Settings),
+}
+
+/// What can be done about engines.
+#[derive(Debug, Subcommand)]
+pub(crate) enum EngineCommand {
+    /// Say what a server is, what it keeps, and what would be lost. The exit code is 0 only if rows
+    /// would be whole.
+    Probe(EngineProbe),
+}
+
+/// `verbatim engine probe`.
+#[derive(Debug, Arguments)]
+pub(crate) struct EngineProbe {
+    /// The server.
+    #[arg(value_name = "URL")]
+    pub(crate) server: String,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Token ids to ask about; without them a question in the model's own template, or a few low ids
+    /// where its tokenizer is not at hand.
+    #[arg(long, value_name = "IDS", value_delimiter = ',')]
+    pub(crate) ids: Vec<u32>,
+    /// Settings: `engine.kind`, keys, and --model for its tokenizer.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
 }
 
 /// What can be verified.
@@ -52,6 +86,9 @@ pub(crate) enum Command {
 pub(crate) enum Verify {
     /// Score rows again with the engine and compare every logprob.
     Rows(VerifyRows),
+    /// Render every shape of conversation at every cut and compare: is the family append-only over
+    /// this model's vocabulary?
+    Template(VerifyTemplate),
 }
 
 /// Settings of all commands that load a model.
@@ -63,9 +100,14 @@ pub(crate) struct Settings {
     /// One setting, as in the file: `engine.kind=sim`, `sampling.temperature=0.7`.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub(crate) set: Vec<String>,
-    /// The engine: `embedded` or `sim`. Short for --set engine.kind=…
+    /// The engine: `embedded`, `sim`, or servers: `sglang`, `vllm`, `llamacpp`, or `http` for whatever
+    /// they are. Short for --set engine.kind=…
     #[arg(long, value_name = "KIND")]
     pub(crate) engine: Option<String>,
+    /// A server's URL; give it once for each. Implies --engine http and, without --model, the tokenizer
+    /// of the folder that the server loaded.
+    #[arg(long, value_name = "URL")]
+    pub(crate) url: Vec<String>,
     /// The model: a name that `verbatim pull` knows, a GGUF file, or a Hugging Face folder.
     #[arg(long, value_name = "MODEL")]
     pub(crate) model: Option<String>,
@@ -163,6 +205,20 @@ pub(crate) struct VerifyRows {
     #[arg(long)]
     pub(crate) json: bool,
     /// Settings.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// `verbatim verify template`.
+#[derive(Debug, Arguments)]
+pub(crate) struct VerifyTemplate {
+    /// For family `default`: a Jinja file in place of the model's own template.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) chat_template: Option<PathBuf>,
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Settings; the weights are not loaded.
     #[command(flatten)]
     pub(crate) settings: Settings,
 }

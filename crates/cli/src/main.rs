@@ -37,6 +37,12 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Pull(pull) => command::pull::run(&pull),
             Command::Inspect(inspect) => command::inspect::run(&inspect).await,
             Command::Verify { what: args::Verify::Rows(rows) } => command::verify::rows(rows).await,
+            Command::Verify { what: args::Verify::Template(template) } => {
+                command::verify_template::run(&template)
+            }
+            Command::Engine { what: args::EngineCommand::Probe(probe) } => {
+                command::engine::probe(probe).await
+            }
             Command::Config(config) => command::config::run(&config),
         }
     })

@@ -28,6 +28,17 @@ pub(crate) fn settings(flags: &args::Settings, more: &[(&str, Option<String>)]) 
     for (key, value) in short {
         all.extend(value.clone().map(|value| (key.to_owned(), quoted(&value))));
     }
+    if !flags.url.is_empty() {
+        let urls: Vec<_> = flags.url.iter().map(|url| quoted(url)).collect();
+        all.push(("engine.urls".to_owned(), format!("[{}]", urls.join(", "))));
+        // Servers say what they are; which model's tokenizer is theirs, too.
+        if flags.engine.is_none() {
+            all.push(("engine.kind".to_owned(), quoted("http")));
+        }
+        if flags.model.is_none() {
+            all.push(("engine.model".to_owned(), quoted("auto")));
+        }
+    }
     for (key, value) in more {
         all.extend(value.clone().map(|value| ((*key).to_owned(), value)));
     }
@@ -156,5 +167,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         turns: config.sessions.turns.max(1),
         agents: config.agent.as_ref().map_or(1, |agent| agent.concurrency.max(1)),
         hold: Duration::from_secs(config.sessions.hold_seconds),
+        outage: Duration::from_secs(config.sessions.outage_seconds),
+        experts: config.engine.experts,
     })
 }

@@ -34,7 +34,7 @@ async fn measure(engine: &EmbeddedEngine, prompts: &[Vec<TokenId>]) -> (f64, f64
     let params = Params { max_tokens: 64, temperature: 0.0, ..Params::default() };
     let before = engine.stats();
     join_all(prompts.iter().zip(0..).map(|(ids, at)| {
-        let prompt = Prompt { ids: ids.as_slice().into(), session: SessionKey(format!("{at}").into()) };
+        let prompt = Prompt::new(ids.as_slice(), SessionKey(format!("{at}").into()));
         engine.generate(AttemptId::fresh(), prompt, &params).count()
     }))
     .await;

@@ -51,7 +51,7 @@ pub(crate) fn gone() -> EngineError {
 }
 
 impl Score for Desk {
-    fn score(&self, ids: Vec<TokenId>) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
+    fn score(&self, ids: Vec<TokenId>, _from: usize) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
         Box::pin(async {
             self.fits(&ids, 0)?;
             let (reply, scored) = oneshot::channel();

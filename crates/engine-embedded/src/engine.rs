@@ -12,7 +12,7 @@ use tokio::sync::{mpsc, oneshot};
 use verbatim_engine::{
     AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Params, Piece, Prompt, Score,
 };
-use verbatim_tokens::{LogprobKind, Version};
+use verbatim_tokens::Version;
 
 use crate::desk::{Desk, gone};
 use crate::model::Model;
@@ -53,14 +53,10 @@ impl EmbeddedEngine {
         let model = threads.install(|| Model::load(config, tensors.as_mut(), options.precision))?;
         let context = options.max_context.map_or(model.context(), |most| most.min(model.context()));
         let capabilities = Capabilities {
-            engine: "embedded".to_owned(),
-            model: source.name.clone(),
-            max_context: context,
-            vocabulary: model.vocabulary(),
-            logprobs: LogprobKind::Raw,
             top_logprobs: TOP_LOGPROBS,
             versions: true,
             version: Some(options.version.clone()),
+            ..Capabilities::new("embedded", source.name.clone(), context, model.vocabulary())
         };
         tracing::info!(
             model = %source.name,

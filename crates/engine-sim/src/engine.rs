@@ -13,7 +13,7 @@ use verbatim_engine::{
     AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt,
     Score, StopBy,
 };
-use verbatim_tokens::{LogprobKind, TokenId, Version};
+use verbatim_tokens::{TokenId, Version};
 
 use crate::logprob::Rolling;
 use crate::{Fault, Latency, Line, Script};
@@ -63,14 +63,9 @@ impl SimEngine {
     pub fn new(options: SimOptions, script: impl Script + 'static) -> Self {
         let version = Version::new("0");
         let capabilities = Capabilities {
-            engine: "sim".into(),
-            model: "sim".into(),
-            max_context: options.max_context,
-            vocabulary: options.vocabulary,
-            logprobs: LogprobKind::Raw,
-            top_logprobs: 0,
             versions: true,
             version: Some(version.clone()),
+            ..Capabilities::new("sim", "sim", options.max_context, options.vocabulary)
         };
         let state = State { version, running: HashMap::new(), cached: HashMap::new() };
         Self(Arc::new(Sim { options, capabilities, script: Box::new(script), state: Mutex::new(state) }))
@@ -211,7 +206,7 @@ impl Engine for SimEngine {
             sim.state().running.remove(&id);
             if let Some(ending) = ending {
                 let cached_tokens = u32::try_from(cached).ok();
-                let _ = out.send(Piece::End(End { ending, cached_tokens })).await;
+                let _ = out.send(Piece::End(End { cached_tokens, ..ending.into() })).await;
             }
         });
         futures::stream::unfold(pieces, |mut pieces| async {
@@ -250,7 +245,7 @@ impl Control for SimEngine {
 }
 
 impl Score for SimEngine {
-    fn score(&self, ids: Vec<TokenId>) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
+    fn score(&self, ids: Vec<TokenId>, _from: usize) -> BoxFuture<'_, Result<Vec<Option<f32>>, EngineError>> {
         let mut rolling = Rolling::new(self.0.options.seed);
         let scores = ids.iter().enumerate().map(|(at, id)| {
             let logprob = rolling.take(*id);

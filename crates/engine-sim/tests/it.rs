@@ -22,7 +22,7 @@ fn saying(fault: Option<Fault>) -> SimEngine {
 }
 
 fn prompt(raw: &[u32]) -> Prompt {
-    Prompt { ids: ids(raw).into(), session: SessionKey("s".into()) }
+    Prompt::new(ids(raw), SessionKey("s".into()))
 }
 
 fn params() -> Params {
@@ -81,7 +81,7 @@ async fn a_rows_logprobs_are_found_again_by_scoring_and_a_shift_is_seen() {
     let sampled = sampled.unwrap();
     assert_eq!(ending, Ending::Stop(StopBy::Token(TokenId(2))));
     let whole = [ids(&[1, 3]), sampled.ids().to_vec()].concat();
-    let scored = engine.score().unwrap().score(whole).await.unwrap();
+    let scored = engine.score().unwrap().score(whole, 0).await.unwrap();
     assert_eq!(scored[0], None);
     let recorded: Vec<Option<f32>> = sampled.logprobs().iter().collect();
     assert_eq!(scored[2..], recorded[..]);

@@ -1,8 +1,10 @@
 //! The door through which an engine's reply becomes a sampled span.
 
-use verbatim_tokens::{LengthMismatch, LogprobKind, Logprobs, Runs, Sampled, TokenId, Version};
+use verbatim_tokens::{
+    Experts, LengthMismatch, LogprobKind, Logprobs, Runs, Sampled, Speculation, TokenId, Version,
+};
 
-use crate::{EngineError, Increment};
+use crate::{End, EngineError, Increment};
 
 /// The validated pieces of one turn, over as many attempts as it takes.
 ///
@@ -15,6 +17,22 @@ pub struct Attempts {
     versions: Runs<Option<Version>>,
     kind: LogprobKind,
     limit: usize,
+    /// How many tokens there were when the present attempt began.
+    began: usize,
+    facts: Facts,
+}
+
+/// What engines told of a turn besides its tokens.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Facts {
+    /// Prompt tokens that the last attempt found cached.
+    pub cached_tokens: Option<u32>,
+    /// Routed experts, of the attempts joined. Only as far as they join without a gap.
+    pub experts: Option<Experts>,
+    /// Speculative decoding, summed over the attempts.
+    pub speculation: Option<Speculation>,
+    /// Retractions, summed over the attempts.
+    pub retractions: u32,
 }
 
 impl Attempts {
@@ -26,15 +44,22 @@ impl Attempts {
             versions: Runs::default(),
             kind,
             limit: limit as usize,
+            began: 0,
+            facts: Facts::default(),
         }
+    }
+
+    /// Another attempt begins: it goes on after what there is.
+    pub fn begin(&mut self) {
+        self.began = self.ids.len();
     }
 
     /// Takes an increment over.
     ///
     /// # Errors
     /// [`EngineError::Lengths`] if ids and logprobs (or alternatives, if there are any) differ in
-    /// number, [`EngineError::TooMany`] if the limit is exceeded. After an error the turn must not
-    /// be committed.
+    /// number, [`EngineError::TooMany`] if the limit is exceeded. After an error the attempt must be
+    /// [discarded](Attempts::discard) or the turn not be committed.
     pub fn push(&mut self, increment: Increment) -> Result<(), EngineError> {
         let Increment { ids, logprobs, version, top } = increment;
         if ids.len() != logprobs.len() || (!top.is_empty() && top.len() != ids.len()) {
@@ -52,6 +77,42 @@ impl Attempts {
         Ok(())
     }
 
+    /// Takes over what the end of the present attempt tells. Tokens that its version spans leave out
+    /// have an unknown version; experts that do not join those of earlier attempts replace them.
+    pub fn end(&mut self, end: &End) {
+        if let Some(spans) = &end.versions {
+            self.versions.truncate(self.began);
+            for span in spans {
+                let at = self.versions.len();
+                let (start, end) = (self.began + span.start, (self.began + span.end).min(self.ids.len()));
+                self.versions.extend(None, start.min(self.ids.len()).saturating_sub(at));
+                let at = self.versions.len();
+                self.versions.extend(Some(span.version.clone()), end.saturating_sub(at));
+            }
+            self.versions.extend(None, self.ids.len() - self.versions.len());
+        }
+        let facts = &mut self.facts;
+        facts.cached_tokens = end.cached_tokens.or(facts.cached_tokens);
+        facts.retractions += end.retractions;
+        if let Some(experts) = &end.experts {
+            let joined = facts.experts.as_ref().and_then(|held| held.join(experts).ok());
+            facts.experts = Some(joined.unwrap_or_else(|| experts.clone()));
+        }
+        if let Some(more) = end.speculation {
+            let sum = facts.speculation.get_or_insert_default();
+            sum.proposed += more.proposed;
+            sum.accepted += more.accepted;
+            sum.verified += more.verified;
+        }
+    }
+
+    /// Forgets the tokens of the present attempt.
+    pub fn discard(&mut self) {
+        self.ids.truncate(self.began);
+        self.logprobs.truncate(self.began);
+        self.versions.truncate(self.began);
+    }
+
     /// The ids so far: what the next attempt's prompt must end with.
     pub fn ids(&self) -> &[TokenId] {
         &self.ids
@@ -60,6 +121,11 @@ impl Attempts {
     /// How many tokens the next attempt may sample.
     pub fn remaining(&self) -> u32 {
         (self.limit - self.ids.len()) as u32
+    }
+
+    /// What was told besides the tokens.
+    pub fn facts(&self) -> &Facts {
+        &self.facts
     }
 
     /// The turn's sampled span.
@@ -74,7 +140,10 @@ impl Attempts {
 
 #[cfg(test)]
 mod tests {
+    use verbatim_tokens::Width;
+
     use super::*;
+    use crate::{Ending, VersionSpan};
 
     fn increment(ids: &[u32], version: &str) -> Increment {
         Increment {
@@ -112,5 +181,51 @@ mod tests {
     fn tokens_beyond_the_limit_are_refused() {
         let refused = Attempts::new(LogprobKind::Raw, 1).push(increment(&[1, 2], "1"));
         assert_eq!(refused, Err(EngineError::TooMany { sent: 2, allowed: 1 }));
+    }
+
+    fn span(version: &str, start: usize, end: usize) -> VersionSpan {
+        VersionSpan { version: Version::new(version), start, end }
+    }
+
+    #[test]
+    fn spans_of_the_end_replace_what_increments_said_of_that_attempt_only() {
+        let mut attempts = Attempts::new(LogprobKind::Raw, 9);
+        attempts.begin();
+        attempts.push(increment(&[1, 2], "1")).unwrap();
+        attempts.end(&Ending::Aborted.into());
+        attempts.begin();
+        attempts.push(increment(&[3, 4, 5], "3")).unwrap();
+        let spans = vec![span("2", 0, 1), span("3", 2, 90)];
+        attempts.end(&End { versions: Some(spans), ..Ending::Length.into() });
+        let versions = attempts.finish().unwrap().versions().clone();
+        let told: Vec<_> = (0..5).map(|at| versions.get(at).unwrap().as_ref().map(Version::as_str)).collect();
+        assert_eq!(told, [Some("1"), Some("1"), Some("2"), None, Some("3")]);
+    }
+
+    #[test]
+    fn a_discarded_attempt_leaves_nothing() {
+        let mut attempts = Attempts::new(LogprobKind::Raw, 9);
+        attempts.begin();
+        attempts.push(increment(&[1, 2], "1")).unwrap();
+        attempts.begin();
+        attempts.push(increment(&[3], "2")).unwrap();
+        attempts.discard();
+        assert_eq!((TokenId::raw(attempts.ids()), attempts.remaining()), (&[1, 2][..], 7));
+        let sampled = attempts.finish().unwrap();
+        assert_eq!((sampled.len(), sampled.versions().len()), (2, 2));
+    }
+
+    #[test]
+    fn experts_of_attempts_join_or_the_later_ones_stand_alone() {
+        let experts = |start, rows: usize| Experts::new(start, 1, 1, Width::U8, vec![7; rows]).unwrap();
+        let mut attempts = Attempts::new(LogprobKind::Raw, 9);
+        let end = |experts| End { experts: Some(experts), ..Ending::Aborted.into() };
+        attempts.end(&end(experts(2, 4)));
+        attempts.end(&end(experts(6, 3)));
+        let joined = attempts.facts().experts.clone().unwrap();
+        assert_eq!((joined.start(), joined.end()), (2, 9));
+        attempts.end(&end(experts(12, 1)));
+        let alone = attempts.facts().experts.clone().unwrap();
+        assert_eq!((alone.start(), alone.end()), (12, 13));
     }
 }

@@ -21,4 +21,36 @@ pub struct Capabilities {
     pub versions: bool,
     /// The version at start-up.
     pub version: Option<Version>,
+    /// Whether it looks for stop strings itself. Where it does not, it is aborted once the text says
+    /// that it went past one.
+    pub stop_strings: bool,
+    /// Whether it reports which experts its tokens were routed to.
+    pub experts: bool,
+    /// Whether it parses its replies itself and sends the message ([`crate::End::message`]). Such an
+    /// attempt cannot be resumed in the middle of what it was saying.
+    pub parses: bool,
+}
+
+impl Capabilities {
+    /// An engine that gives ids with raw logprobs, and nothing else.
+    pub fn new(
+        engine: impl Into<String>,
+        model: impl Into<String>,
+        max_context: usize,
+        vocabulary: usize,
+    ) -> Self {
+        Self {
+            engine: engine.into(),
+            model: model.into(),
+            max_context,
+            vocabulary,
+            logprobs: LogprobKind::Raw,
+            top_logprobs: 0,
+            versions: false,
+            version: None,
+            stop_strings: false,
+            experts: false,
+            parses: false,
+        }
+    }
 }

@@ -16,6 +16,12 @@ pub enum EngineError {
         /// The turn's limit.
         allowed: usize,
     },
+    /// The engine replied something that must not be trained on.
+    #[error("the engine's reply cannot be trusted: {reason}")]
+    Poisoned {
+        /// What gave it away.
+        reason: String,
+    },
     /// The engine's stream was cut before its end.
     #[error("the engine's reply was cut after {tokens} tokens: {reason}")]
     Cut {
@@ -24,11 +30,23 @@ pub enum EngineError {
         /// What was seen.
         reason: String,
     },
+    /// The engine cannot be reached, or cannot take the request now.
+    #[error("the engine is not available: {reason}")]
+    Unavailable {
+        /// What was seen.
+        reason: String,
+    },
     /// The engine refused the request.
     #[error("the engine refused: {message}")]
     Refused {
         /// Its own words.
         message: String,
+    },
+    /// The engine has no such function.
+    #[error("this engine cannot {what}")]
+    Unsupported {
+        /// Which function.
+        what: &'static str,
     },
     /// Prompt and limit exceed what the model can hold.
     #[error("{prompt} prompt tokens leave no room in a context of {context}")]
@@ -54,17 +72,44 @@ pub enum EngineError {
     },
 }
 
+/// What can be done about a failed attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Remedy {
+    /// What came before the failure is valid: another attempt may go on after it.
+    Resume,
+    /// What came before must not be used: another attempt may begin where this one began.
+    Discard,
+    /// Another attempt would fail as this one did.
+    Fail,
+}
+
 impl EngineError {
     /// A stable short name for metrics and reports.
     pub fn kind(&self) -> &'static str {
         match self {
             Self::Lengths(_) => "lengths",
             Self::TooMany { .. } => "too_many",
+            Self::Poisoned { .. } => "poisoned",
             Self::Cut { .. } => "cut",
+            Self::Unavailable { .. } => "unavailable",
             Self::Refused { .. } => "refused",
+            Self::Unsupported { .. } => "unsupported",
             Self::Context { .. } => "context",
             Self::Vocabulary { .. } => "vocabulary",
             Self::Broken { .. } => "broken",
+        }
+    }
+
+    /// What can be done about an attempt that failed so.
+    pub fn remedy(&self) -> Remedy {
+        match self {
+            Self::Cut { .. } | Self::Unavailable { .. } => Remedy::Resume,
+            Self::Lengths(_) | Self::TooMany { .. } | Self::Poisoned { .. } => Remedy::Discard,
+            Self::Refused { .. }
+            | Self::Unsupported { .. }
+            | Self::Context { .. }
+            | Self::Vocabulary { .. }
+            | Self::Broken { .. } => Remedy::Fail,
         }
     }
 }

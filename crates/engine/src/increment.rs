@@ -1,6 +1,7 @@
 //! One piece of an engine's reply.
 
-use verbatim_tokens::{TokenId, Version};
+use verbatim_chat::Message;
+use verbatim_tokens::{Experts, Speculation, TokenId, Version};
 
 use crate::EngineError;
 
@@ -26,19 +27,49 @@ pub struct Increment {
     pub top: Vec<Vec<(TokenId, f32)>>,
 }
 
-/// How an attempt ended, and what the engine told besides.
+/// How an attempt ended, and what the engine told of it besides its tokens.
 #[derive(Clone, Debug, PartialEq)]
 pub struct End {
     /// Why nothing follows.
     pub ending: Ending,
     /// How many prompt tokens came from the engine's prefix cache, if it says.
     pub cached_tokens: Option<u32>,
+    /// Which weights sampled which of the attempt's tokens, if the engine says so span by span; it
+    /// then replaces what the increments said.
+    pub versions: Option<Vec<VersionSpan>>,
+    /// Which experts each position was routed to, if it was asked for.
+    pub experts: Option<Experts>,
+    /// What speculative decoding did, if the engine says.
+    pub speculation: Option<Speculation>,
+    /// How often the engine threw the attempt's cache away and computed it again.
+    pub retractions: u32,
+    /// The reply as the engine's own parsers read it, where they were asked.
+    pub message: Option<Box<Message>>,
 }
 
 impl From<Ending> for End {
     fn from(ending: Ending) -> Self {
-        Self { ending, cached_tokens: None }
+        Self {
+            ending,
+            cached_tokens: None,
+            versions: None,
+            experts: None,
+            speculation: None,
+            retractions: 0,
+            message: None,
+        }
     }
+}
+
+/// A stretch of an attempt's tokens that one version sampled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VersionSpan {
+    /// The version.
+    pub version: Version,
+    /// The first token, counted from the attempt's first.
+    pub start: usize,
+    /// One past the last.
+    pub end: usize,
 }
 
 /// Why an attempt ended.
@@ -50,7 +81,7 @@ pub enum Ending {
     Length,
     /// The attempt was aborted, by us or by the engine; what came before is valid.
     Aborted,
-    /// The attempt failed; what came before must not be committed.
+    /// The attempt failed; [`EngineError::remedy`] says what becomes of what came before.
     Failed(EngineError),
 }
 

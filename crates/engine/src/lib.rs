@@ -8,19 +8,21 @@ mod attempts;
 mod capabilities;
 mod control;
 mod error;
+mod fleet;
 mod increment;
 mod params;
 mod probe;
 mod prompt;
 
-pub use attempts::Attempts;
+pub use attempts::{Attempts, Facts};
 pub use capabilities::Capabilities;
-pub use control::{Control, Score};
-pub use error::EngineError;
-pub use increment::{End, Ending, Increment, Piece, StopBy};
+pub use control::{Answer, Control, Health, Load, Order, PauseMode, Score, give};
+pub use error::{EngineError, Remedy};
+pub use fleet::{Fleet, FleetError, MemberState};
+pub use increment::{End, Ending, Increment, Piece, StopBy, VersionSpan};
 pub use params::Params;
 pub use probe::{Missing, ProbeFailed, ProbeReport, probe};
-pub use prompt::{AttemptId, Prompt, SessionKey};
+pub use prompt::{AttemptId, Conversation, Prompt, SessionKey};
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -48,6 +50,11 @@ pub trait Engine: Send + Sync {
 
     /// The control plane, where the engine has one.
     fn control(&self) -> Option<&dyn Control> {
+        None
+    }
+
+    /// The engines behind this one, where it is a pool of them.
+    fn fleet(&self) -> Option<&dyn Fleet> {
         None
     }
 

@@ -1,5 +1,7 @@
 //! How to sample.
 
+use std::sync::Arc;
+
 use verbatim_tokens::TokenId;
 
 /// Sampling parameters, engine-neutral and complete: an engine is never left to its own defaults.
@@ -21,6 +23,11 @@ pub struct Params {
     pub frequency_penalty: f32,
     /// Ids that end the turn; the one that did is part of the reply.
     pub stop_ids: Vec<TokenId>,
+    /// Texts that end the turn, for an engine that looks for them ([`crate::Capabilities::stop_strings`]).
+    /// The ids that completed one are part of the reply.
+    pub stop: Vec<String>,
+    /// The adapter to sample with, by the name that the engine knows it by; `None` is the base model.
+    pub lora: Option<Arc<str>>,
     /// Seed of the sampler; `None` lets the engine choose.
     pub seed: Option<u64>,
     /// How many alternatives to report a token.
@@ -38,6 +45,8 @@ impl Default for Params {
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
             stop_ids: Vec::new(),
+            stop: Vec::new(),
+            lora: None,
             seed: None,
             top_logprobs: 0,
         }

@@ -43,6 +43,18 @@ pub enum Missing {
     Versions,
 }
 
+impl Missing {
+    /// A stable short name: `ids`, `logprobs`, `vocabulary`, `versions`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Ids => "ids",
+            Self::Logprobs { .. } => "logprobs",
+            Self::Vocabulary { .. } => "vocabulary",
+            Self::Versions => "versions",
+        }
+    }
+}
+
 /// An engine that must not serve.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum ProbeFailed {
@@ -100,7 +112,7 @@ pub async fn probe(engine: &dyn Engine, prompt: Arc<[TokenId]>) -> Result<ProbeR
 async fn greedy(engine: &dyn Engine, ids: Arc<[TokenId]>) -> Result<Attempts, EngineError> {
     let params = Params { max_tokens: 4, temperature: 0.0, ..Params::default() };
     let mut attempts = Attempts::new(engine.capabilities().logprobs, params.max_tokens);
-    let prompt = Prompt { ids, session: SessionKey("probe".into()) };
+    let prompt = Prompt::new(ids, SessionKey("probe".into()));
     let mut pieces = engine.generate(AttemptId::fresh(), prompt, &params);
     while let Some(piece) = pieces.next().await {
         match piece {

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use verbatim_chat::{Message, Setup};
 use verbatim_tokens::TokenId;
 
 /// A fresh name for one attempt: 32 hexadecimal digits, never reused, never a prefix of another
@@ -32,11 +33,31 @@ impl std::fmt::Debug for AttemptId {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionKey(pub Arc<str>);
 
-/// Prompt ids and where their prefix is likely cached.
+/// Prompt ids and what an engine may want to know of them.
 #[derive(Clone, Debug)]
 pub struct Prompt {
     /// Every id that the model is to have read, the first one first.
     pub ids: Arc<[TokenId]>,
     /// The session, so that its turns meet their own prefix.
     pub session: SessionKey,
+    /// The routed experts of positions from this one on are wanted, if the engine reports them.
+    pub experts_from: Option<usize>,
+    /// What the ids spell, for an engine that parses its own replies.
+    pub conversation: Option<Arc<Conversation>>,
+}
+
+/// A conversation whose rendering is a prompt.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Conversation {
+    /// Tools and template arguments.
+    pub setup: Arc<Setup>,
+    /// The messages.
+    pub messages: Vec<Arc<Message>>,
+}
+
+impl Prompt {
+    /// Ids of one session, and nothing else.
+    pub fn new(ids: impl Into<Arc<[TokenId]>>, session: SessionKey) -> Self {
+        Self { ids: ids.into(), session, experts_from: None, conversation: None }
+    }
 }

@@ -37,6 +37,13 @@ pub enum Cause {
     StoppedBeyond,
     /// An attempt was aborted by the engine or by a closing gate and resumed.
     AttemptAborted,
+    /// An attempt failed; the turn went on in another.
+    AttemptFailed {
+        /// The kind of failure.
+        kind: String,
+    },
+    /// Routed experts were asked for and did not come whole.
+    ExpertsLost,
     /// The engine failed; the turn was not committed.
     EngineFailed {
         /// The kind of failure.
@@ -89,6 +96,8 @@ impl Cause {
             Self::CallMalformed => "call_malformed",
             Self::StoppedBeyond => "stopped_beyond",
             Self::AttemptAborted => "attempt_aborted",
+            Self::AttemptFailed { .. } => "attempt_failed",
+            Self::ExpertsLost => "experts_lost",
             Self::EngineFailed { .. } => "engine_failed",
             Self::HoldExpired => "hold_expired",
             Self::ClientGone => "client_gone",
@@ -111,7 +120,7 @@ impl Cause {
         match self {
             Self::FieldIgnored { field } => field,
             Self::RoleMapped { from } => from,
-            Self::EngineFailed { kind } => kind,
+            Self::AttemptFailed { kind } | Self::EngineFailed { kind } => kind,
             Self::Masked { mask } => mask.as_str(),
             _ => "",
         }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use verbatim_chat::{Message, Setup, StartState};
-use verbatim_tokens::{Sampled, TokenId};
+use verbatim_tokens::{Experts, Sampled, Speculation, TokenId};
 
 use crate::{NodeId, SessionId};
 
@@ -59,8 +59,17 @@ pub struct Generated {
     pub finish: Finish,
     /// The id under which the agent knows the reply.
     pub response: String,
+    /// The temperature that it was sampled with; 0 is greedy.
+    pub temperature: f32,
     /// Prompt tokens that the engine had cached, if it said.
     pub cached_tokens: Option<u32>,
+    /// Which experts the lineage's tokens were routed to, from the first position that no turn before
+    /// has told to the last token but one; `None` if that was not asked for or is not complete.
+    pub experts: Option<Arc<Experts>>,
+    /// What speculative decoding did, if the engine says.
+    pub speculation: Option<Speculation>,
+    /// How often the engine computed the turn's cache again.
+    pub retractions: u32,
     /// How many attempts it took.
     pub attempts: u32,
 }

@@ -8,15 +8,15 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, nemotron3, qwen3,
-    qwen25, qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, mistral, nemotron3,
+    qwen3, qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
 pub const NAMES: &[&str] = &[
+    "default",
     "deepseekv32",
     "deepseekv4",
-    "default",
     "glm47",
     "inkling",
     "kimi25",
@@ -24,6 +24,7 @@ pub const NAMES: &[&str] = &[
     "llama3",
     "minimax_m25",
     "minimax_m27",
+    "mistral",
     "nemotron3",
     "qwen25",
     "qwen3",
@@ -44,6 +45,7 @@ const NATIVE: &[&dyn Format] = &[
     &llama3::FORMAT,
     &minimax::M25,
     &minimax::M27,
+    &mistral::FORMAT,
     &nemotron3::FORMAT,
     &qwen25::FORMAT,
     &qwen35::QWEN35,

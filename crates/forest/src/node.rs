@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verbatim_chat::{Chain, Message, Setup, StartState};
 use verbatim_events::{Finish, Generated, NodeId};
-use verbatim_tokens::{Sampled, TokenId};
+use verbatim_tokens::{Experts, Sampled, Speculation, TokenId};
 
 /// One step of a lineage.
 #[derive(Clone, Debug)]
@@ -62,8 +62,14 @@ pub struct Generation {
     pub response: String,
     /// When it was committed, in milliseconds since the Unix epoch.
     pub at: u64,
+    /// The temperature that it was sampled with.
+    pub temperature: f32,
     /// Prompt tokens that the engine had cached, if it said.
     pub cached_tokens: Option<u32>,
+    /// Which experts the lineage's tokens were routed to, as far as no turn before has told.
+    pub experts: Option<Arc<Experts>>,
+    /// What speculative decoding did, if the engine says.
+    pub speculation: Option<Speculation>,
 }
 
 impl Generation {
@@ -74,7 +80,10 @@ impl Generation {
             finish: generated.finish,
             response: generated.response.clone(),
             at,
+            temperature: generated.temperature,
             cached_tokens: generated.cached_tokens,
+            experts: generated.experts.clone(),
+            speculation: generated.speculation,
         }
     }
 }

@@ -6,7 +6,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use verbatim_engine::EngineError;
+use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_samples::RowError;
 use verbatim_session::{NoSession, TurnError};
@@ -111,6 +111,10 @@ impl From<TurnError> for ApiError {
             TurnError::ContextLength { .. } | TurnError::Engine(EngineError::Context { .. }) => {
                 Self { code: "context_length_exceeded", ..Self::invalid("messages", message) }
             }
+            TurnError::Engine(EngineError::Unavailable { .. } | EngineError::Cut { .. }) => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "engine_unavailable", message)
+            },
             TurnError::Engine(_) => Self {
                 retry: true,
                 ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)
@@ -124,6 +128,19 @@ impl From<TurnError> for ApiError {
             }
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
         }
+    }
+}
+
+impl From<FleetError> for ApiError {
+    fn from(error: FleetError) -> Self {
+        let message = error.to_string();
+        let (status, code) = match error {
+            FleetError::Unknown { .. } => (StatusCode::NOT_FOUND, "no_such_engine"),
+            FleetError::Known { .. } => (StatusCode::CONFLICT, "engine_known"),
+            FleetError::Unfit { .. } => (StatusCode::CONFLICT, "engine_unfit"),
+            FleetError::Failed { .. } => (StatusCode::BAD_GATEWAY, "engine_error"),
+        };
+        Self { param: Some("url".to_owned()), ..Self::new(status, INVALID, code, message) }
     }
 }
 
@@ -162,10 +179,15 @@ pub(crate) fn json<T: Serialize>(value: T) -> Response {
     Json(value).into_response()
 }
 
+/// A JSON body.
+pub(crate) fn required<T: DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
+    serde_json::from_slice(body).map_err(|error| ApiError::invalid("body", error))
+}
+
 /// A JSON body that may be left out.
 pub(crate) fn optional<T: Default + DeserializeOwned>(body: &[u8]) -> Result<T, ApiError> {
     if body.trim_ascii().is_empty() {
         return Ok(T::default());
     }
-    serde_json::from_slice(body).map_err(|error| ApiError::invalid("body", error))
+    required(body)
 }

@@ -1,5 +1,7 @@
 //! Opening, showing and closing sessions.
 
+use std::sync::Arc;
+
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
@@ -20,9 +22,10 @@ struct Open {
     lineage: Option<Lineage>,
     matcher: Option<String>,
     group: Option<String>,
+    lora: Option<Arc<str>>,
 }
 
-/// `POST /sessions`: body empty, or `{"lineage", "matcher", "group"}`, each optional.
+/// `POST /sessions`: body empty, or `{"lineage", "matcher", "group", "lora"}`, each optional.
 pub(crate) async fn open(
     State(app): State<App>,
     headers: HeaderMap,
@@ -34,7 +37,8 @@ pub(crate) async fn open(
         .matcher
         .map(|name| matcher_by_name(&name).map_err(|error| ApiError::invalid("matcher", error)))
         .transpose()?;
-    let options = OpenOptions { lineage: asked.lineage, matcher, group: asked.group.map(GroupId::new) };
+    let group = asked.group.map(GroupId::new);
+    let options = OpenOptions { lineage: asked.lineage, matcher, group, lora: asked.lora };
     let (token, session) = app.sessions.open(options);
     Ok(error::json(json!({"session_id": token.as_str(), "name": session.id()})))
 }
@@ -51,6 +55,7 @@ pub(crate) async fn show(
         json!({
             "name": session.id(),
             "group": session.group(),
+            "lora": session.lora(),
             "opened": session.opened(),
             "lineage": forest.lineage(),
             "matcher": forest.matcher().name(),

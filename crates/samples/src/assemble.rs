@@ -127,6 +127,8 @@ struct Builder<'a> {
     spans: &'a mut Spans,
     row: Row,
     kind: Option<LogprobKind>,
+    /// Whether the routed experts of every turn so far join.
+    gapless: bool,
 }
 
 impl<'a> Builder<'a> {
@@ -142,14 +144,16 @@ impl<'a> Builder<'a> {
             logprobs: Vec::with_capacity(length),
             logprob_kind: LogprobKind::Raw,
             versions: Runs::default(),
+            experts: None,
             turns: Vec::new(),
             status: Status::Completed,
             reward: None,
             weight: 1.0,
             cache: CacheUse::default(),
+            speculation: None,
             metadata: Map::new(),
         };
-        Self { path, limit: limit.unwrap_or(usize::MAX), spans, row, kind: None }
+        Self { path, limit: limit.unwrap_or(usize::MAX), spans, row, kind: None, gapless: true }
     }
 
     /// The row; `None` if no sampled token lies within the limit.
@@ -174,6 +178,9 @@ impl<'a> Builder<'a> {
         if self.row.tokens.len() < whole {
             self.row.status = Status::Truncated;
         }
+        let forwarded = self.row.tokens.len() - 1;
+        let experts = self.row.experts.take().filter(|experts| self.gapless && experts.end() >= forwarded);
+        self.row.experts = experts.map(|experts| experts.until(forwarded));
         Ok(Some(self.row))
     }
 
@@ -213,6 +220,13 @@ impl<'a> Builder<'a> {
         if self.row.turns.is_empty() {
             self.row.prompt_length = start;
         }
+        self.route(generation);
+        if let Some(more) = generation.speculation {
+            let sum = self.row.speculation.get_or_insert_default();
+            sum.proposed += more.proposed;
+            sum.accepted += more.accepted;
+            sum.verified += more.verified;
+        }
         self.row.cache.total_prompt_tokens += start;
         self.row.cache.cached_tokens += generation.cached_tokens.unwrap_or_default() as usize;
         self.row.turns.push(Turn {
@@ -220,6 +234,7 @@ impl<'a> Builder<'a> {
             start,
             end: start + held,
             finish: generation.finish,
+            temperature: generation.temperature,
             response: generation.response.clone(),
             at: generation.at,
         });
@@ -228,6 +243,17 @@ impl<'a> Builder<'a> {
             Finish::Length => Status::Truncated,
         };
         Ok(())
+    }
+
+    /// Joins a turn's routed experts to those of the turns before it.
+    fn route(&mut self, generation: &Generation) {
+        let joined = match (self.row.experts.take(), generation.experts.as_deref()) {
+            (None, Some(told)) if told.start() == 0 => Some(told.clone()),
+            (Some(held), Some(told)) => held.join(told).ok(),
+            (_, _) => None,
+        };
+        self.gapless = joined.is_some();
+        self.row.experts = joined;
     }
 
     /// Appends what was observed before a turn that begins at `until`.

@@ -1,10 +1,11 @@
 //! Rows as lines of JSON.
 
+use base64_simd::STANDARD;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use verbatim_tokens::TokenId;
 
-use crate::stored::Stored;
+use crate::stored::{Arrays, Stored};
 use crate::{Row, RowError};
 
 /// One line. `loss_mask` repeats what `mask` tells by cause, for readers that only train.
@@ -14,6 +15,9 @@ struct Line {
     #[serde(default)]
     loss_mask: Vec<u8>,
     logprobs: Vec<Option<f32>>,
+    /// Base64 of the bytes whose shape is in `experts`: `n − 1` rows, little-endian.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    routed_experts: Option<String>,
     reward: Option<f64>,
     metadata: Map<String, Value>,
     #[serde(flatten)]
@@ -27,6 +31,7 @@ pub(crate) fn write(rows: &[Row]) -> Result<Vec<u8>, RowError> {
             tokens: row.tokens.clone(),
             loss_mask: row.loss_mask(),
             logprobs: row.logprobs.clone(),
+            routed_experts: row.experts.as_ref().map(|experts| STANDARD.encode_to_string(experts.bytes())),
             reward: row.reward,
             metadata: row.metadata.clone(),
             stored: Stored::of(row),
@@ -43,9 +48,12 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
     lines
         .enumerate()
         .map(|(at, line)| {
-            let Line { tokens, logprobs, reward, metadata, stored, .. } = serde_json::from_slice(line)
-                .map_err(|error| RowError::Malformed { row: at, problem: error.to_string() })?;
-            stored.row(at, tokens, logprobs, reward, metadata)
+            let malformed = |problem: String| RowError::Malformed { row: at, problem };
+            let Line { tokens, logprobs, routed_experts, reward, metadata, stored, .. } =
+                serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))?;
+            let experts = routed_experts.map(|text| STANDARD.decode_to_vec(text)).transpose();
+            let experts = experts.map_err(|_| malformed("routed_experts is no base64".to_owned()))?;
+            stored.row(at, Arrays { tokens, logprobs, experts }, reward, metadata)
         })
         .collect()
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
-use verbatim_tokens::{LogprobKind, MaskCause, Runs, TokenId, Version};
+use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version};
 
 /// One lineage as a trainer takes it: `n` tokens, each with its mask, logprob and version.
 #[derive(Clone, Debug, PartialEq)]
@@ -26,6 +26,9 @@ pub struct Row {
     pub logprob_kind: LogprobKind,
     /// `n` values: the policy version of a sampled token, `None` where it is unknown or not sampled.
     pub versions: Runs<Option<Version>>,
+    /// Which experts the tokens were routed to: `n − 1` rows, one for each token that was forwarded;
+    /// `None` if it was not asked for, or not told for all of them.
+    pub experts: Option<Experts>,
     /// The sampled turns in the row.
     pub turns: Vec<Turn>,
     /// How the lineage ended.
@@ -36,6 +39,8 @@ pub struct Row {
     pub weight: f64,
     /// Prompt tokens over all turns, and how many of them the engine had cached.
     pub cache: CacheUse,
+    /// Speculative decoding over all turns, if the engine says.
+    pub speculation: Option<Speculation>,
     /// The dataset's and the agent's own data.
     pub metadata: Map<String, Value>,
 }
@@ -51,10 +56,18 @@ pub struct Turn {
     pub end: usize,
     /// How it ended.
     pub finish: Finish,
+    /// The temperature that it was sampled with; 0 is greedy.
+    #[serde(default = "unscaled")]
+    pub temperature: f32,
     /// The id under which the agent knows it.
     pub response: String,
     /// When it was committed, in milliseconds since the Unix epoch.
     pub at: u64,
+}
+
+/// Of rows written before temperatures were.
+fn unscaled() -> f32 {
+    1.0
 }
 
 /// How a lineage ended, in the words that Miles and slime use.

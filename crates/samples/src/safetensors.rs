@@ -1,7 +1,8 @@
 //! Rows in Miles' samples layout.
 //!
 //! For row `i`: `tokens.i` I64 \[n\], `loss_mask.i` U8 and `rollout_log_probs.i` F64
-//! \[response_length\], where the response runs from the first sampled token to the row's end; and one
+//! \[response_length\], where the response runs from the first sampled token to the row's end,
+//! `rollout_routed_experts.i` I32 \[n − 1, layers, top-k\] where they are known; and one
 //! tensor `_samples_meta`, U8, the JSON of everything else. A token without a logprob has the value 0
 //! there and mask 0. Miles' decoder refuses tensors it does not know, so what is ours (causes,
 //! versions per token, turns) is in each sample's `metadata.verbatim`.
@@ -11,9 +12,9 @@ use std::borrow::Cow;
 use ::safetensors::tensor::{Dtype, SafeTensors, View};
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
-use verbatim_tokens::{Runs, TokenId};
+use verbatim_tokens::{Runs, TokenId, Width};
 
-use crate::stored::{Stored, covered};
+use crate::stored::{Arrays, Stored, covered};
 use crate::{EmptyReason, Row, RowError};
 
 /// What goes around the rows.
@@ -94,6 +95,14 @@ pub fn write_safetensors(
         tensors.push((format!("tokens.{at}"), Tensor(Dtype::I64, vec![row.tokens.len()], ids)));
         tensors.push((format!("loss_mask.{at}"), Tensor(Dtype::U8, vec![response.len()], mask)));
         tensors.push((format!("rollout_log_probs.{at}"), Tensor(Dtype::F64, vec![response.len()], logprobs)));
+        if let Some(experts) = &row.experts {
+            let shape = vec![experts.rows(), experts.layers(), experts.top_k()];
+            let wide = experts.widened(Width::I32);
+            tensors.push((
+                format!("rollout_routed_experts.{at}"),
+                Tensor(Dtype::I32, shape, wide.bytes().to_vec()),
+            ));
+        }
         samples.push(sample(row, decode(response)));
     }
     let meta = Meta {
@@ -130,7 +139,11 @@ fn sample(row: &Row, response: String) -> Sample {
         prefix_cache_info: row.cache,
         metadata,
         reward: row.reward,
-        nulls: vec!["rollout_routed_experts".to_owned(), "rollout_indexer_topk".to_owned()],
+        nulls: ["rollout_routed_experts", "rollout_indexer_topk"]
+            .into_iter()
+            .filter(|name| row.experts.is_none() || *name != "rollout_routed_experts")
+            .map(str::to_owned)
+            .collect(),
     }
 }
 
@@ -165,7 +178,17 @@ pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
         let mut logprobs = vec![None; stored.prompt_length];
         let values = data("rollout_log_probs", Dtype::F64)?;
         logprobs.extend(values.iter().map(|bytes| Some(f64::from_le_bytes(*bytes) as f32)));
-        let mut row = stored.row(at, tokens, logprobs, sample.reward, sample.metadata)?;
+        let experts = match &stored.experts {
+            // They were widened on the way out.
+            Some(shape) => {
+                let tensor = tensors.tensor(&format!("rollout_routed_experts.{at}"))?;
+                let numbers = tensor.data().as_chunks::<4>().0.iter();
+                Some(numbers.flat_map(|number| &number[..shape.width.bytes()]).copied().collect())
+            }
+            None => None,
+        };
+        let arrays = Arrays { tokens, logprobs, experts };
+        let mut row = stored.row(at, arrays, sample.reward, sample.metadata)?;
         forget_invented(&mut row.logprobs, &known);
         rows.push(row);
     }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use verbatim_events::{GroupId, NodeId, SessionId};
-use verbatim_tokens::{LogprobKind, MaskCause, Runs, TokenId, Version};
+use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version, Width};
 
 use crate::{CacheUse, Row, RowError, Status, Turn};
 
@@ -20,6 +20,25 @@ pub(crate) struct Stored {
     pub(crate) status: Status,
     pub(crate) weight: f64,
     pub(crate) cache: CacheUse,
+    #[serde(default)]
+    pub(crate) speculation: Option<Speculation>,
+    #[serde(default)]
+    pub(crate) experts: Option<Shape>,
+}
+
+/// The shape of a row's routed experts, whose bytes each format keeps in its own way.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct Shape {
+    pub(crate) layers: usize,
+    pub(crate) top_k: usize,
+    pub(crate) width: Width,
+}
+
+/// The arrays of a row.
+pub(crate) struct Arrays {
+    pub(crate) tokens: Vec<TokenId>,
+    pub(crate) logprobs: Vec<Option<f32>>,
+    pub(crate) experts: Option<Vec<u8>>,
 }
 
 impl Stored {
@@ -36,6 +55,12 @@ impl Stored {
             status: row.status,
             weight: row.weight,
             cache: row.cache,
+            speculation: row.speculation,
+            experts: row.experts.as_ref().map(|experts| Shape {
+                layers: experts.layers(),
+                top_k: experts.top_k(),
+                width: experts.width(),
+            }),
         }
     }
 
@@ -43,11 +68,11 @@ impl Stored {
     pub(crate) fn row(
         self,
         at: usize,
-        tokens: Vec<TokenId>,
-        logprobs: Vec<Option<f32>>,
+        arrays: Arrays,
         reward: Option<f64>,
         metadata: serde_json::Map<String, serde_json::Value>,
     ) -> Result<Row, RowError> {
+        let Arrays { tokens, logprobs, experts } = arrays;
         let n = tokens.len();
         let malformed = |problem: String| RowError::Malformed { row: at, problem };
         let (masks, told) = (covered(&self.mask), covered(&self.versions));
@@ -60,6 +85,24 @@ impl Stored {
         if self.prompt_length > n || self.turns.iter().any(|turn| turn.start > turn.end || turn.end > n) {
             return Err(malformed(format!("a turn lies outside the row's {n} tokens")));
         }
+        let experts = match (self.experts, experts) {
+            (Some(shape), Some(bytes)) => {
+                let experts = Experts::new(0, shape.layers, shape.top_k, shape.width, bytes)
+                    .map_err(|error| malformed(error.to_string()))?;
+                if experts.rows() + 1 != n {
+                    return Err(malformed(format!(
+                        "{n} tokens came with {} rows of experts",
+                        experts.rows()
+                    )));
+                }
+                Some(experts)
+            }
+            (None, None) => None,
+            (_, bytes) => {
+                let which = if bytes.is_some() { "shape" } else { "bytes" };
+                return Err(malformed(format!("routed experts have no {which}")));
+            }
+        };
         let (mut mask, mut versions) = (Runs::default(), Runs::default());
         self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
         self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
@@ -73,11 +116,13 @@ impl Stored {
             logprobs,
             logprob_kind: self.logprob_kind,
             versions,
+            experts,
             turns: self.turns,
             status: self.status,
             reward,
             weight: self.weight,
             cache: self.cache,
+            speculation: self.speculation,
             metadata,
         })
     }

@@ -18,8 +18,8 @@ pub enum Input {
     /// A turn's client or session is gone, whatever the turn is doing. If an attempt runs, its
     /// [`Input::Ended`] still follows.
     Left(TurnId),
-    /// No attempt may start, and those that run are to be aborted.
-    CloseGate,
+    /// No attempt may start.
+    CloseGate(Running),
     /// Attempts may start.
     OpenGate,
     /// An agent is ready to be started.
@@ -28,6 +28,15 @@ pub enum Input {
     Exited(AgentId),
     /// Time has passed.
     Tick,
+}
+
+/// What becomes of attempts that run when the gate closes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Running {
+    /// They are aborted; their turns are held.
+    Abort,
+    /// They go on: the engine freezes or finishes them.
+    Keep,
 }
 
 /// How an attempt ended.

@@ -14,5 +14,5 @@ mod agents;
 mod scheduler;
 mod turns;
 
-pub use action::{Action, AgentId, Ended, Input, TurnId};
+pub use action::{Action, AgentId, Ended, Input, Running, TurnId};
 pub use scheduler::{Limits, Scheduler};

@@ -38,7 +38,7 @@ impl Scheduler {
             Input::Arrived(turn) => self.turns.arrive(turn, now),
             Input::Ended(turn, ended) => self.turns.end(turn, ended, now),
             Input::Left(turn) => self.turns.leave(turn, out),
-            Input::CloseGate => self.turns.close(out),
+            Input::CloseGate(running) => self.turns.close(running, out),
             Input::OpenGate => self.turns.open(),
             Input::Wanted(agent) => self.agents.want(agent),
             Input::Exited(agent) => self.agents.exit(agent),

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::{Action, Ended, TurnId};
+use crate::{Action, Ended, Running, TurnId};
 
 /// The shortest pause before a turn whose attempt yielded nothing is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -94,8 +94,11 @@ impl Turns {
         }
     }
 
-    pub(crate) fn close(&mut self, out: &mut Vec<Action>) {
+    pub(crate) fn close(&mut self, running: Running, out: &mut Vec<Action>) {
         self.open = false;
+        if running == Running::Keep {
+            return;
+        }
         let mut running: Vec<TurnId> =
             self.turns.iter().filter(|(_, turn)| turn.state == State::Running).map(|(id, _)| *id).collect();
         // Aborted attempts return to the head of the queue, so the youngest is told first.

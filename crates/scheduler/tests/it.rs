@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Scheduler, TurnId};
+use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Running, Scheduler, TurnId};
 
 const HOLD: Duration = Duration::from_secs(10);
 
@@ -32,7 +32,10 @@ fn a_closing_gate_holds_what_runs_and_reopens_it_first() {
     for id in 1..=3 {
         step(&mut s, now, Input::Arrived(TurnId(id)));
     }
-    assert_eq!(step(&mut s, now, Input::CloseGate), [Action::Abort(TurnId(2)), Action::Abort(TurnId(1))]);
+    assert_eq!(
+        step(&mut s, now, Input::CloseGate(Running::Abort)),
+        [Action::Abort(TurnId(2)), Action::Abort(TurnId(1))]
+    );
     let aborted = Ended::Aborted { progress: false };
     assert_eq!(step(&mut s, now, Input::Ended(TurnId(2), aborted)), []);
     assert_eq!(step(&mut s, now, Input::Ended(TurnId(1), aborted)), []);
@@ -120,7 +123,7 @@ proptest! {
                     if !running.contains(&turn) { known.remove(&turn); } else { left.insert(turn); }
                     Input::Left(turn)
                 }
-                Step::Close => { open = false; Input::CloseGate }
+                Step::Close => { open = false; Input::CloseGate(Running::Abort) }
                 Step::Open => { open = true; Input::OpenGate }
                 Step::Wait(ms) => { now += Duration::from_millis(ms); Input::Tick }
                 _ => { now += Duration::from_millis(10); Input::Tick }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Notify, mpsc, oneshot};
-use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Scheduler, TurnId};
+use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Running, Scheduler, TurnId};
 
 use crate::Settings;
 
@@ -94,9 +94,9 @@ impl Dispatcher {
         permit
     }
 
-    /// Starts no attempt from now on and aborts those that run; their turns are held.
-    pub fn close_gate(&self) {
-        self.0.step(Input::CloseGate);
+    /// Starts no attempt from now on; turns whose attempts are aborted are held.
+    pub fn close_gate(&self, running: Running) {
+        self.0.step(Input::CloseGate(running));
     }
 
     /// Lets held turns go on.

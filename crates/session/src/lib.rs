@@ -9,6 +9,7 @@
 //! this one carries it out.
 
 mod attach;
+mod attempt;
 mod commit;
 mod dispatch;
 mod error;
@@ -21,6 +22,7 @@ mod settings;
 mod stop;
 mod token;
 mod turn;
+mod unread;
 
 pub use dispatch::{AgentPermit, Dispatcher};
 pub use error::TurnError;
@@ -29,3 +31,4 @@ pub use sessions::{NoSession, OpenOptions, Sessions};
 pub use settings::{SamplingDefaults, Settings};
 pub use token::SessionToken;
 pub use turn::{Asked, Committed, Reply, SampledToken, TurnEvent};
+pub use verbatim_scheduler::Running;

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::{Chain, Setup, StartState};
+use verbatim_chat::{Chain, Message, Setup, StartState};
 use verbatim_dialects::{Sampling, Wire};
-use verbatim_engine::{EngineError, Params};
+use verbatim_engine::{Conversation, EngineError};
 use verbatim_events::{Cause, Observed};
 use verbatim_families::{Extension, Junction, Scene};
 use verbatim_forest::{Place, Plan};
 use verbatim_tokens::TokenId;
 
 use crate::attach::{Attached, attach};
+use crate::attempt::Request;
 use crate::openings::Opening;
 use crate::sessions::Shared;
 use crate::{Session, TurnError};
@@ -19,11 +20,10 @@ use crate::{Session, TurnError};
 pub(crate) struct Prepared {
     pub(crate) plan: Plan,
     pub(crate) observed: Observed,
-    /// The whole prompt.
-    pub(crate) prompt: Arc<[TokenId]>,
+    /// What the engine is asked.
+    pub(crate) request: Request,
     pub(crate) setup: Arc<Setup>,
     pub(crate) start: StartState,
-    pub(crate) params: Params,
     pub(crate) stop: Vec<String>,
     /// The bytes of the whole request, to recognise it by.
     pub(crate) bytes: Chain,
@@ -41,7 +41,7 @@ pub(crate) fn prepare(
 ) -> Result<Prepared, TurnError> {
     let bytes = wire.bytes(wire.len());
     let Attached { plan, setup, new } = match open_again(shared, session, bytes) {
-        Some(opening) => return finish(shared, sampling, bytes, lost, opened(session, opening)?),
+        Some(opening) => return finish(shared, session, sampling, bytes, lost, opened(session, opening)?),
         None => attach(shared, session, wire, &mut lost)?,
     };
     let rendered = match (plan.place, setup) {
@@ -56,7 +56,7 @@ pub(crate) fn prepare(
             rendered
         }
     };
-    finish(shared, sampling, bytes, lost, rendered)
+    finish(shared, session, sampling, bytes, lost, rendered)
 }
 
 /// What rendering settles of a turn.
@@ -83,7 +83,7 @@ fn open(
     shared: &Shared,
     session: &Session,
     setup: Arc<Setup>,
-    messages: Vec<Arc<verbatim_chat::Message>>,
+    messages: Vec<Arc<Message>>,
 ) -> Result<Opening, TurnError> {
     let plain: Vec<_> = messages.iter().map(|message| message.as_ref().clone()).collect();
     let rendered = shared.family.open(Scene { setup: &setup, opened: session.opened() }, &plain)?;
@@ -108,7 +108,7 @@ fn extend(
     shared: &Shared,
     session: &Session,
     plan: Plan,
-    new: Vec<Arc<verbatim_chat::Message>>,
+    new: Vec<Arc<Message>>,
 ) -> Result<(Placed, bool), TurnError> {
     let gone = || TurnError::Closed;
     if let Place::Again(node) = plan.place {
@@ -140,6 +140,7 @@ fn extend(
 
 fn finish(
     shared: &Shared,
+    session: &Session,
     sampling: &Sampling,
     bytes: Chain,
     lost: Vec<Cause>,
@@ -162,6 +163,47 @@ fn finish(
         return Err(EngineError::Refused { message: "the prompt is empty".into() }.into());
     }
     let room = u32::try_from(context - prompt.len()).unwrap_or(u32::MAX);
-    let params = shared.settings.sampling.complete(sampling, room, shared.family.stop_ids());
-    Ok(Prepared { plan, observed, prompt, setup, start, params, stop: sampling.stop.clone(), bytes, lost })
+    let mut params = shared.settings.sampling.complete(sampling, room, shared.family.stop_ids());
+    params.lora = session.lora().cloned();
+    if capabilities.stop_strings {
+        params.stop.clone_from(&sampling.stop);
+    }
+    // A message that the engine reads is cut by the engine.
+    let stop = if capabilities.parses { Vec::new() } else { sampling.stop.clone() };
+    let wanted = shared.settings.experts && capabilities.experts;
+    let experts_from = wanted.then(|| known_experts(session, &plan, &observed, prompt.len()));
+    let conversation = capabilities.parses.then(|| conversation(session, &plan, &observed, &setup));
+    let request = Request { prompt, params, experts_from, conversation };
+    Ok(Prepared { plan, observed, request, setup, start, stop, bytes, lost })
+}
+
+/// The first position of a prompt whose routed experts no earlier turn of its lineage has told.
+fn known_experts(session: &Session, plan: &Plan, observed: &Observed, prompt: usize) -> usize {
+    session.with_forest(|forest| {
+        let told = plan.parent.and_then(|parent| forest.node(parent)?.generation()?.experts.as_ref());
+        let added = match observed {
+            Observed::New { ids, .. } => ids.len(),
+            Observed::Shared(node) => forest.node(*node).map_or(0, |node| node.ids().len()),
+        };
+        told.map_or(0, |experts| experts.end().min(prompt - added))
+    })
+}
+
+/// All messages of a prompt.
+fn conversation(
+    session: &Session,
+    plan: &Plan,
+    observed: &Observed,
+    setup: &Arc<Setup>,
+) -> Arc<Conversation> {
+    let messages = session.with_forest(|forest| {
+        let (end, new): (_, &[Arc<Message>]) = match observed {
+            Observed::New { messages, .. } => (plan.parent, messages),
+            Observed::Shared(node) => (Some(*node), &[]),
+        };
+        let path = end.map(|end| forest.path(end)).unwrap_or_default();
+        let told = path.iter().flat_map(|segment| segment.node.messages());
+        told.chain(new).cloned().collect()
+    });
+    Arc::new(Conversation { setup: Arc::clone(setup), messages })
 }

@@ -1,7 +1,7 @@
 //! What a turn has sampled so far, and what it reads as.
 
 use verbatim_chat::Content;
-use verbatim_engine::{Attempts, EngineError, Increment};
+use verbatim_engine::{Attempts, End, EngineError, Facts, Increment};
 use verbatim_families::{Parsed, Parser, Part};
 use verbatim_tokens::{LogprobKind, Sampled, TokenId};
 
@@ -30,6 +30,41 @@ impl Live {
             content: String::new(),
             dropped: 0,
         }
+    }
+
+    /// Another attempt begins.
+    pub(crate) fn begin(&mut self) {
+        self.attempts.begin();
+    }
+
+    /// Takes over what the end of an attempt tells.
+    pub(crate) fn end(&mut self, end: &End) {
+        self.attempts.end(end);
+    }
+
+    /// What engines told besides tokens.
+    pub(crate) fn facts(&self) -> &Facts {
+        self.attempts.facts()
+    }
+
+    /// Forgets the present attempt; `parser`, a new one, reads what is left.
+    pub(crate) fn discard(&mut self, mut parser: Box<dyn Parser>) {
+        self.attempts.discard();
+        let (mut settled, mut parts) = (Vec::new(), Vec::new());
+        parser.push(self.attempts.ids(), &mut settled);
+        self.parser = parser;
+        self.stop = self.stop.anew();
+        self.content.clear();
+        self.stopped = self.stop.pass(settled, &mut parts).is_some();
+        self.hear(&parts);
+    }
+
+    /// Whether the turn, if it ended here, would end with a stop string; `parser` is a new one.
+    pub(crate) fn stops_here(&self, mut parser: Box<dyn Parser>) -> bool {
+        let (mut stop, mut settled, mut parts) = (self.stop.anew(), Vec::new(), Vec::new());
+        parser.push(self.attempts.ids(), &mut settled);
+        parser.finish(&mut settled);
+        stop.pass(settled, &mut parts).is_some()
     }
 
     /// Takes an increment over; returns what it settles and, if they are `wanted`, its tokens.

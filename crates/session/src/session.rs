@@ -14,6 +14,7 @@ use verbatim_forest::Forest;
 pub struct Session {
     id: SessionId,
     group: Option<GroupId>,
+    lora: Option<Arc<str>>,
     opened: i64,
     state: Mutex<State>,
     assembled: AtomicBool,
@@ -31,10 +32,17 @@ pub(crate) struct State {
 }
 
 impl Session {
-    pub(crate) fn new(id: SessionId, group: Option<GroupId>, opened: i64, forest: Forest) -> Self {
+    pub(crate) fn new(
+        id: SessionId,
+        group: Option<GroupId>,
+        lora: Option<Arc<str>>,
+        opened: i64,
+        forest: Forest,
+    ) -> Self {
         Self {
             id,
             group,
+            lora,
             opened,
             state: Mutex::new(State { forest, anchors: HashMap::new() }),
             assembled: AtomicBool::new(false),
@@ -51,6 +59,11 @@ impl Session {
     /// The group it belongs to.
     pub fn group(&self) -> Option<&GroupId> {
         self.group.as_ref()
+    }
+
+    /// The adapter that it is sampled with; `None` is the base model.
+    pub fn lora(&self) -> Option<&Arc<str>> {
+        self.lora.as_ref()
     }
 
     /// When it was opened, in seconds since the Unix epoch.

@@ -28,6 +28,8 @@ pub struct OpenOptions {
     pub matcher: Option<Arc<dyn Matcher>>,
     /// The group it belongs to.
     pub group: Option<GroupId>,
+    /// The adapter to sample with, by the name that the engine knows it by.
+    pub lora: Option<Arc<str>>,
 }
 
 /// The sessions of a process, with what all of them share. Cheap to clone.
@@ -65,7 +67,7 @@ impl Sessions {
         let matcher = options.matcher.unwrap_or_else(|| Arc::clone(&settings.matcher));
         let forest = Forest::new(options.lineage.unwrap_or(settings.lineage), matcher);
         let opened = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        let session = Arc::new(Session::new(token.session_id(), options.group, opened, forest));
+        let session = Arc::new(Session::new(token.session_id(), options.group, options.lora, opened, forest));
         let mut table = self.0.table.write().unwrap_or_else(PoisonError::into_inner);
         table.insert(TokenHash::of(token.as_str()), Arc::clone(&session));
         drop(table);

@@ -26,6 +26,10 @@ pub struct Settings {
     pub agents: usize,
     /// How long a turn may be held without progress.
     pub hold: Duration,
+    /// How long a turn puts up with an engine that yields nothing but failures.
+    pub outage: Duration,
+    /// Whether routed experts are asked for, of an engine that reports them.
+    pub experts: bool,
 }
 
 /// Sampling where a request does not say.
@@ -58,6 +62,8 @@ impl Default for Settings {
             turns: 256,
             agents: 64,
             hold: Duration::from_secs(600),
+            outage: Duration::from_secs(300),
+            experts: false,
         }
     }
 }
@@ -79,6 +85,8 @@ impl SamplingDefaults {
             presence_penalty: asked.presence_penalty.unwrap_or_default(),
             frequency_penalty: asked.frequency_penalty.unwrap_or_default(),
             stop_ids: stop_ids.to_vec(),
+            stop: Vec::new(),
+            lora: None,
             seed: asked.seed,
             top_logprobs: asked.top_logprobs,
         }

@@ -18,6 +18,11 @@ impl StopWatch {
         Self { stops, held: String::new() }
     }
 
+    /// The same stop strings, watched for from the beginning.
+    pub(crate) fn anew(&self) -> Self {
+        Self::new(self.stops.clone())
+    }
+
     /// Whether there is anything to watch for.
     pub(crate) fn is_on(&self) -> bool {
         !self.stops.is_empty()

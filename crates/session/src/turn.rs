@@ -1,28 +1,26 @@
 //! One turn, from a prepared prompt to its commit.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use futures::StreamExt;
 use tokio::sync::mpsc;
 use tracing::Instrument;
 use verbatim_chat::{Content, Message};
 use verbatim_dialects::{Sampling, Wire};
-use verbatim_engine::{AttemptId, End, Ending, EngineError, Params, Piece, Prompt, SessionKey};
-use verbatim_events::{Cause, Finish, Generated, NodeId, Timings, TurnCommitted};
-use verbatim_families::{Part, Scene};
+use verbatim_engine::EngineError;
+use verbatim_events::{Cause, Generated, NodeId, Timings, TurnCommitted};
+use verbatim_families::{Parsed, Parser, Part, Scene};
 use verbatim_scheduler::Ended;
-use verbatim_tokens::TokenId;
+use verbatim_tokens::{Experts, TokenId};
 
+use crate::attempt::{Attempt, Patience};
 use crate::commit::{commit, flaw};
 use crate::dispatch::{Order, Ticket};
 use crate::prepare::{Prepared, prepare};
 use crate::sampling::Live;
 use crate::sessions::Shared;
+use crate::unread::{Unread, name_calls, parts_of};
 use crate::{Session, Sessions, TurnError};
-
-/// How long an engine may take to confirm that an attempt is gone.
-const ABORT_GRACE: Duration = Duration::from_secs(10);
 
 /// A request for one turn.
 pub struct Asked<'a> {
@@ -100,9 +98,11 @@ impl Sessions {
         let response = format!("{}{digits}", asked.response_prefix);
         let call_prefix = format!("call_{}", &digits[..22]);
         let (sender, events) = mpsc::unbounded_channel();
-        let span = tracing::info_span!("turn", session = %session.id(), response = %response, prompt = prepared.prompt.len());
+        let span = tracing::info_span!("turn", session = %session.id(), response = %response, prompt = prepared.request.prompt.len());
         let timings = Timings { prepare: arrived.elapsed(), ..Timings::default() };
         let turn = Turn {
+            fresh: parsers(&self.0, session, &prepared, call_prefix.clone()),
+            call_prefix,
             shared: Arc::clone(&self.0),
             session: Arc::clone(session),
             response: response.clone(),
@@ -110,25 +110,34 @@ impl Sessions {
             sender,
             timings,
             attempts: 0,
+            patience: Patience::default(),
+            message: None,
         };
-        session.turns.spawn(turn.run(prepared, call_prefix).instrument(span));
+        session.turns.spawn(turn.run(prepared).instrument(span));
         Ok(Reply { response, events })
     }
 }
 
 /// What a turn's task holds.
-struct Turn {
-    shared: Arc<Shared>,
-    session: Arc<Session>,
+pub(crate) struct Turn {
+    pub(crate) shared: Arc<Shared>,
+    pub(crate) session: Arc<Session>,
     response: String,
-    deltas: bool,
-    sender: mpsc::UnboundedSender<TurnEvent>,
-    timings: Timings,
-    attempts: u32,
+    /// What the ids of its calls begin with.
+    call_prefix: String,
+    pub(crate) deltas: bool,
+    pub(crate) sender: mpsc::UnboundedSender<TurnEvent>,
+    pub(crate) timings: Timings,
+    pub(crate) attempts: u32,
+    pub(crate) patience: Patience,
+    /// Makes a parser of the turn's reply.
+    pub(crate) fresh: Box<dyn Fn() -> Box<dyn Parser> + Send + Sync>,
+    /// The reply as the engine read it, if it did.
+    pub(crate) message: Option<Box<Message>>,
 }
 
 /// Why a turn ends without a commit.
-enum Failure {
+pub(crate) enum Failure {
     /// The client is told.
     Error(TurnError),
     /// There is no client.
@@ -141,17 +150,11 @@ impl<E: Into<TurnError>> From<E> for Failure {
     }
 }
 
-/// How one attempt ended.
-enum Attempt {
-    Over(Finish, Option<u32>),
-    Aborted { progress: bool },
-}
-
 impl Turn {
-    async fn run(mut self, prepared: Prepared, call_prefix: String) {
+    async fn run(mut self, prepared: Prepared) {
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
         let lost = |cause| shared.observers.lost(session.id(), cause);
-        match self.drive(prepared, &call_prefix).await {
+        match self.drive(prepared).await {
             Ok(committed) => {
                 tracing::debug!(sampled = committed.turn.generated.sampled.len(), "committed");
                 let _ = self.sender.send(TurnEvent::Committed(Box::new(committed)));
@@ -168,34 +171,46 @@ impl Turn {
         }
     }
 
-    async fn drive(&mut self, prepared: Prepared, call_prefix: &str) -> Result<Committed, Failure> {
-        let Prepared { plan, observed, prompt, setup, start, params, stop, bytes, mut lost } = prepared;
+    async fn drive(&mut self, prepared: Prepared) -> Result<Committed, Failure> {
+        let Prepared { plan, observed, request, stop, bytes, mut lost, .. } = prepared;
         let shared = Arc::clone(&self.shared);
-        let scene = Scene { setup: &setup, opened: self.session.opened() };
-        let parser = shared.family.parser(scene, start, call_prefix);
-        let mut live = Live::new(shared.engine.capabilities().logprobs, params.max_tokens, parser, stop);
+        let kind = shared.engine.capabilities().logprobs;
+        let mut live = Live::new(kind, request.params.max_tokens, (self.fresh)(), stop);
 
         let mut ticket = shared.dispatcher.arrive();
-        let (finish, cached_tokens) = loop {
+        let finish = loop {
             self.hold(&mut ticket).await?;
-            match self.attempt(&mut ticket, &mut live, &prompt, &params).await? {
-                Attempt::Over(finish, cached) => break (finish, cached),
-                Attempt::Aborted { progress } => {
-                    lost.push(Cause::AttemptAborted);
-                    ticket.ended(Ended::Aborted { progress });
+            let (cause, progress) = match self.attempt(&mut ticket, &mut live, &request).await? {
+                Attempt::Over(finish) => break finish,
+                Attempt::Aborted { progress } => (Cause::AttemptAborted, progress),
+                Attempt::Failed { error, progress } => {
+                    (Cause::AttemptFailed { kind: error.kind().to_owned() }, progress)
                 }
-            }
+            };
+            lost.push(cause);
+            ticket.ended(Ended::Aborted { progress });
         };
         drop(ticket);
 
-        let beyond = live.dropped();
-        let (sampled, parsed, parts) = live.finish()?;
+        lost.extend((live.dropped() > 0).then_some(Cause::StoppedBeyond));
+        let facts = live.facts().clone();
+        let (sampled, mut parsed, mut parts) = live.finish()?;
         if sampled.is_empty() {
             return Err(EngineError::Broken { reason: "the turn ended before its first token".into() }.into());
         }
+        if shared.engine.capabilities().parses {
+            let mut message = self.message.take().ok_or_else(|| EngineError::Poisoned {
+                reason: "it parses its replies and sent no message".into(),
+            })?;
+            name_calls(&mut message, &self.call_prefix);
+            parts = parts_of(&message);
+            parsed = Parsed { message: *message, flaws: Vec::new() };
+        }
         self.tell(parts, Vec::new());
         lost.extend(parsed.flaws.iter().copied().map(flaw));
-        lost.extend((beyond > 0).then_some(Cause::StoppedBeyond));
+        let whole = request.prompt.len() + sampled.len() - 1;
+        let experts = whole_experts(facts.experts, request.experts_from, whole);
+        lost.extend((request.experts_from.is_some() && experts.is_none()).then_some(Cause::ExpertsLost));
         let turn = Arc::new(TurnCommitted {
             session: self.session.id().clone(),
             parent: plan.parent,
@@ -205,14 +220,18 @@ impl Turn {
                 message: Arc::new(said(parsed.message)),
                 finish,
                 response: self.response.clone(),
-                cached_tokens,
+                temperature: request.params.temperature,
+                cached_tokens: facts.cached_tokens,
+                experts: experts.map(Arc::new),
+                speculation: facts.speculation,
+                retractions: facts.retractions,
                 attempts: self.attempts,
             },
             at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
             timings: self.timings,
         });
         let node = commit(&shared, &self.session, plan, bytes, &turn, lost)?;
-        Ok(Committed { turn, node, prompt_tokens: prompt.len() })
+        Ok(Committed { turn, node, prompt_tokens: request.prompt.len() })
     }
 
     /// Waits for a permit and an open gate.
@@ -240,95 +259,13 @@ impl Turn {
         }
     }
 
-    /// One attempt at the engine, after the prompt and whatever earlier attempts sampled.
-    async fn attempt(
-        &mut self,
-        ticket: &mut Ticket,
-        live: &mut Live,
-        prompt: &Arc<[TokenId]>,
-        params: &Params,
-    ) -> Result<Attempt, Failure> {
-        let engine = Arc::clone(&self.shared.engine);
-        let began = Instant::now();
-        let sampled_before = live.sampled();
-        let ids: Arc<[TokenId]> = match live.ids() {
-            [] => Arc::clone(prompt),
-            sampled => [prompt, sampled].concat().into(),
-        };
-        let params = Params {
-            max_tokens: live.remaining(),
-            // Going on with the first attempt's random numbers would repeat its draws.
-            seed: params.seed.map(|seed| seed.wrapping_add(u64::from(self.attempts) << 32)),
-            ..params.clone()
-        };
-        let id = AttemptId::fresh();
-        let prompt = Prompt { ids, session: SessionKey(self.session.id().as_str().into()) };
-        let mut pieces = engine.generate(id, prompt, &params);
-        self.attempts += 1;
-        let mut aborting = false;
-        let end = loop {
-            let piece = tokio::select! {
-                piece = pieces.next() => piece,
-                order = ticket.next(), if !aborting => {
-                    if order == Order::Abort {
-                        aborting = true;
-                        engine.abort(id).await?;
-                    }
-                    continue;
-                }
-                () = self.session.closing.cancelled() => break Err(Failure::Error(TurnError::Closed)),
-                () = self.sender.closed() => break Err(Failure::Gone),
-            };
-            match piece {
-                Some(Piece::More(increment)) => {
-                    if live.sampled() == 0 && !increment.ids.is_empty() {
-                        self.timings.first_token = began.elapsed();
-                    }
-                    let (parts, tokens) = live.take(increment, self.deltas)?;
-                    self.tell(parts, tokens);
-                    if live.is_stopped() {
-                        break Ok(None);
-                    }
-                }
-                Some(Piece::End(end)) => break Ok(Some(end)),
-                None => {
-                    let reason = "its stream ended without an end".into();
-                    return Err(EngineError::Cut { tokens: live.sampled(), reason }.into());
-                }
-            }
-        };
-        if !matches!(end, Ok(Some(_))) {
-            // A result must not be seen before the engine has let go of its attempt.
-            let gone = async {
-                engine.abort(id).await?;
-                while let Some(Piece::More(_)) = pieces.next().await {}
-                Ok::<_, EngineError>(())
-            };
-            if tokio::time::timeout(ABORT_GRACE, gone).await.is_err() {
-                tracing::warn!(attempt = %id, "the engine did not confirm an abort");
-            }
-        }
-        self.timings.generate += began.elapsed();
-        let Some(End { ending, cached_tokens }) = end? else {
-            return Ok(Attempt::Over(Finish::Stop, None));
-        };
-        // An engine may say that a turn was aborted or cut just after it sampled its last token.
-        if live.ids().last().is_some_and(|last| params.stop_ids.contains(last)) {
-            return Ok(Attempt::Over(Finish::Stop, cached_tokens));
-        }
-        match ending {
-            Ending::Stop(_) => Ok(Attempt::Over(Finish::Stop, cached_tokens)),
-            Ending::Length => Ok(Attempt::Over(Finish::Length, cached_tokens)),
-            Ending::Aborted if live.remaining() == 0 => Ok(Attempt::Over(Finish::Length, cached_tokens)),
-            Ending::Aborted => Ok(Attempt::Aborted { progress: live.sampled() > sampled_before }),
-            Ending::Failed(error) => Err(error.into()),
-        }
-    }
-
-    fn tell(&self, parts: Vec<Part>, tokens: Vec<SampledToken>) {
-        if self.deltas && !(parts.is_empty() && tokens.is_empty()) {
+    /// Tells the client what was said, if it wants to know; returns whether it was told.
+    pub(crate) fn tell(&self, parts: Vec<Part>, tokens: Vec<SampledToken>) -> bool {
+        let tells = self.deltas && !(parts.is_empty() && tokens.is_empty());
+        if tells {
             let _ = self.sender.send(TurnEvent::Delta { parts, tokens });
         }
+        tells
     }
 }
 
@@ -338,4 +275,24 @@ fn said(message: Message) -> Message {
         Content::Absent if message.tool_calls.is_empty() => Message { content: Content::from(""), ..message },
         _ => message,
     }
+}
+
+/// What makes parsers for a turn: its own, and others to read it again with.
+fn parsers(
+    shared: &Arc<Shared>,
+    session: &Session,
+    prepared: &Prepared,
+    call_prefix: String,
+) -> Box<dyn Fn() -> Box<dyn Parser> + Send + Sync> {
+    if shared.engine.capabilities().parses {
+        return Box::new(|| Box::new(Unread));
+    }
+    let (family, setup) = (Arc::clone(&shared.family), Arc::clone(&prepared.setup));
+    let (start, opened) = (prepared.start, session.opened());
+    Box::new(move || family.parser(Scene { setup: &setup, opened }, start, &call_prefix))
+}
+
+/// Experts that cover the turn, from where they were wanted to its last forwarded token.
+fn whole_experts(experts: Option<Experts>, from: Option<usize>, whole: usize) -> Option<Experts> {
+    experts.filter(|experts| from.is_some_and(|from| experts.start() <= from) && experts.end() == whole)
 }

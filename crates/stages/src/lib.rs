@@ -2,4 +2,5 @@
 //!
 //! The invariant this crate keeps: a verdict is computed from evidence and says which.
 
+pub mod engine;
 pub mod verify;

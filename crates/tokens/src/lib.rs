@@ -6,16 +6,20 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod experts;
 mod id;
 mod logprob;
 mod mask;
 mod runs;
 mod sampled;
+mod speculation;
 mod version;
 
+pub use experts::{Experts, ExpertsError, Width};
 pub use id::TokenId;
 pub use logprob::{LogprobKind, Logprobs};
 pub use mask::MaskCause;
 pub use runs::Runs;
 pub use sampled::{LengthMismatch, Sampled};
+pub use speculation::Speculation;
 pub use version::Version;

@@ -54,6 +54,11 @@ impl Logprobs {
         self.0.iter().map(|v| (!v.is_nan()).then_some(*v))
     }
 
+    /// Forgets every token from `length` on.
+    pub fn truncate(&mut self, length: usize) {
+        self.0.truncate(length);
+    }
+
     /// Gives back what growth reserved.
     pub(crate) fn shrink(&mut self) {
         self.0.shrink_to_fit();

@@ -33,6 +33,15 @@ impl<T: PartialEq> Runs<T> {
 }
 
 impl<T> Runs<T> {
+    /// Forgets every token from `length` on.
+    pub fn truncate(&mut self, length: usize) {
+        let whole = self.runs.partition_point(|(_, end)| *end < length);
+        self.runs.truncate(if length == 0 { 0 } else { whole + 1 });
+        if let Some((_, end)) = self.runs.last_mut() {
+            *end = length.min(*end);
+        }
+    }
+
     /// How many tokens are covered.
     pub fn len(&self) -> usize {
         self.runs.last().map_or(0, |(_, end)| *end)
@@ -80,6 +89,19 @@ mod tests {
             let stretches: Vec<_> = runs.iter().collect();
             prop_assert!(stretches.windows(2).all(|w| w[0].0 != w[1].0));
             prop_assert_eq!(stretches.iter().map(|s| s.1).sum::<usize>(), list.len());
+        }
+
+        /// Truncated runs are the runs of the truncated list.
+        #[test]
+        fn truncating_runs_is_truncating_the_list(list in prop::collection::vec(0u8..3, 0..20), at in 0usize..25) {
+            let of = |list: &[u8]| {
+                let mut runs = Runs::default();
+                list.iter().for_each(|v| runs.extend(*v, 1));
+                runs
+            };
+            let mut runs = of(&list);
+            runs.truncate(at);
+            prop_assert_eq!(runs, of(&list[..at.min(list.len())]));
         }
     }
 }

@@ -41,6 +41,25 @@ pub(crate) enum EngineKind {
     Embedded,
     /// Random text, for trying things out; no weights are loaded.
     Sim,
+    /// Servers at `engine.urls`, of whatever kind they say they are.
+    Http,
+    /// SGLang servers.
+    Sglang,
+    /// vLLM servers.
+    Vllm,
+    /// llama.cpp servers.
+    Llamacpp,
+}
+
+/// Who reads an engine's replies.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum ParseKind {
+    /// The family's own parser.
+    #[default]
+    Family,
+    /// The engine's parsers, through its chat endpoint.
+    Engine,
 }
 
 /// `[engine]`.
@@ -49,8 +68,33 @@ pub(crate) enum EngineKind {
 pub(crate) struct EngineConfig {
     /// Which engine.
     pub(crate) kind: EngineKind,
-    /// A name that `verbatim pull` knows, a GGUF file, or a Hugging Face folder.
+    /// A name that `verbatim pull` knows, a GGUF file, or a Hugging Face folder. Of servers only its
+    /// tokenizer and chat template are read; `auto` is the folder that the server itself loaded.
     pub(crate) model: String,
+    /// Servers: their URLs.
+    pub(crate) urls: Vec<String>,
+    /// Servers: a router in front of them; turns go there, control goes to `urls`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) router: Option<String>,
+    /// Servers: the file of their key.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) api_key_file: Option<PathBuf>,
+    /// Servers: the file of the key of their control routes, where it is another.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) admin_key_file: Option<PathBuf>,
+    /// Servers: `family` or `engine`.
+    pub(crate) parse: ParseKind,
+    /// Servers: attempts at one of them at once; 0 is no limit.
+    pub(crate) permits: usize,
+    /// Servers: whether routed experts are asked for, to be replayed in training.
+    pub(crate) experts: bool,
+    /// Servers: seconds that a reply may take or, where it is streamed, keep silent.
+    pub(crate) silence_seconds: u64,
+    /// Servers: seconds between looks at their health and load.
+    pub(crate) watch_seconds: f64,
+    /// What may be lost: of `ids`, `logprobs`, `vocabulary`, `versions`. A server that loses anything
+    /// else is refused at start-up.
+    pub(crate) accept_loss: Vec<String>,
     /// Where pulled models are; else $VERBATIM_CACHE, else ~/.cache/verbatim.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cache: Option<PathBuf>,
@@ -75,6 +119,16 @@ impl Default for EngineConfig {
         Self {
             kind: EngineKind::default(),
             model: "smollm2-135m-instruct".into(),
+            urls: Vec::new(),
+            router: None,
+            api_key_file: None,
+            admin_key_file: None,
+            parse: ParseKind::Family,
+            permits: 0,
+            experts: false,
+            silence_seconds: 1800,
+            watch_seconds: 2.0,
+            accept_loss: Vec::new(),
             cache: None,
             precision: "auto".into(),
             max_batch: 16,
@@ -128,11 +182,19 @@ pub(crate) struct SessionsConfig {
     pub(crate) turns: usize,
     /// Seconds that a turn may be held without progress.
     pub(crate) hold_seconds: u64,
+    /// Seconds that a turn puts up with an engine that yields nothing but failures.
+    pub(crate) outage_seconds: u64,
 }
 
 impl Default for SessionsConfig {
     fn default() -> Self {
-        Self { lineage: "tree".into(), matcher: "loose_replay".into(), turns: 256, hold_seconds: 600 }
+        Self {
+            lineage: "tree".into(),
+            matcher: "loose_replay".into(),
+            turns: 256,
+            hold_seconds: 600,
+            outage_seconds: 300,
+        }
     }
 }
 

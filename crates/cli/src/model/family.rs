@@ -64,16 +64,32 @@ fn tell(hints: &Hints<'_>) -> &'static str {
     }
     let template = hints.template.unwrap_or_default();
     let has = |text: &str| template.contains(text);
+    let tagged = has("<function=");
+    let thinks = has("<tool_response>") && has("reasoning_content");
     if has("SmolLM, trained by Hugging Face") && !has("<tools>") {
         "smollm2"
     } else if has("You are Qwen, created by Alibaba Cloud") {
         "qwen25"
-    } else if has("<tool_response>")
-        && has("enable_thinking")
-        && has("reasoning_content")
-        && has("<tool_call>\\n{")
-    {
-        "qwen3"
+    } else if has("[gMASK]<sop>") && has("<arg_key>") && has("clear_thinking") {
+        "glm47"
+    } else if has("<|im_middle|>") && has("tools_ts_str") {
+        if has("preserve_thinking") { "kimi26" } else { "kimi25" }
+    } else if has("DSML") && has("tool_calls>") {
+        "deepseekv4"
+    } else if has("DSML") {
+        "deepseekv32"
+    } else if has("MiniMax-M2.5") {
+        "minimax_m25"
+    } else if has("MiniMax-M2.7") {
+        "minimax_m27"
+    } else if tagged && has("truncate_history_thinking") {
+        "nemotron3"
+    } else if tagged && thinks && has("preserve_thinking") {
+        "qwen36"
+    } else if tagged && thinks && has("enable_thinking") {
+        "qwen35"
+    } else if thinks && has("<tool_call>\\n{") {
+        if has("enable_thinking") { "qwen3" } else { "qwennext" }
     } else {
         "default"
     }

@@ -12,7 +12,7 @@ use verbatim_tokenizer::{HfTokenizer, Tokenizer};
 use verbatim_tokens::TokenId;
 
 use super::family::{Hints, family};
-use super::{Cache, pull};
+use super::{Cache, pull, servers};
 use crate::config::{Config, EngineConfig, EngineKind};
 
 /// An engine with what belongs to its model.
@@ -26,7 +26,7 @@ pub(crate) struct Loaded {
 }
 
 /// What a model's files hold beside its weights.
-struct Files {
+pub(super) struct Files {
     tokenizer_json: Vec<u8>,
     template: Option<String>,
     bos: Option<TokenId>,
@@ -38,15 +38,31 @@ struct Files {
 /// # Errors
 /// If the model cannot be found, fetched or loaded, or the engine loses what rows need.
 pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
+    let kind = config.engine.kind;
+    if !matches!(kind, EngineKind::Embedded | EngineKind::Sim) {
+        return servers::load(config).await;
+    }
     let path = find(&config.engine)?;
-    let (engine, files) = match config.engine.kind {
+    let (engine, files) = match kind {
         EngineKind::Embedded => embedded(&path, &config.engine)?,
-        EngineKind::Sim => (None, files(&path)?),
+        _ => (None, files(&path)?),
     };
+    let family = speak(config, &config.engine.model, files)?;
+    let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
+    check(engine.as_ref(), family.as_ref()).await?;
+    let model = match kind {
+        EngineKind::Embedded => config.engine.model.clone(),
+        _ => "sim".to_owned(),
+    };
+    Ok(Loaded { engine, family, model })
+}
+
+/// The family that goes with a model's files.
+pub(super) fn speak(config: &Config, model: &str, files: Files) -> anyhow::Result<Arc<dyn Family>> {
     let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
     let spell = |id: TokenId| tokenizer.text(&[id]);
     let hints = Hints {
-        model: &config.engine.model,
+        model,
         template: files.template.as_deref(),
         eos: files.eos.map(spell),
         bos: files.bos.map(spell),
@@ -55,13 +71,15 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
     for warning in family.warnings() {
         tracing::warn!(family = family.name(), "the chat template {warning}");
     }
-    let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
-    check(engine.as_ref(), family.as_ref()).await?;
-    let model = match config.engine.kind {
-        EngineKind::Embedded => config.engine.model.clone(),
-        EngineKind::Sim => "sim".to_owned(),
-    };
-    Ok(Loaded { engine, family, model })
+    Ok(family)
+}
+
+/// Only the family, without weights.
+///
+/// # Errors
+/// If the model cannot be found or fetched, or speaks no family.
+pub(crate) fn family_alone(config: &Config) -> anyhow::Result<Arc<dyn Family>> {
+    speak(config, &config.engine.model, files(&find(&config.engine)?)?)
 }
 
 /// Only the tokenizer, without weights.
@@ -73,7 +91,7 @@ pub(crate) fn tokenizer(config: &Config) -> anyhow::Result<HfTokenizer> {
     Ok(HfTokenizer::from_json(&files.tokenizer_json)?)
 }
 
-fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
+pub(super) fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
     let path = Path::new(&config.model);
     if path.exists() {
         return Ok(path.to_owned());
@@ -82,12 +100,16 @@ fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
     pull(&config.model, None, &cache).with_context(|| format!("cannot get model {:?}", config.model))
 }
 
-/// Asks for a few tokens after a plain question.
-async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
+/// A plain question, rendered.
+pub(super) fn hello(family: &dyn Family) -> anyhow::Result<Vec<TokenId>> {
     let setup = verbatim_chat::Setup::default();
     let question = verbatim_chat::Message::new(verbatim_chat::Role::User, "Hello");
-    let rendered = family.open(Scene { setup: &setup, opened: 0 }, &[question])?;
-    let report = probe(engine, rendered.ids.into()).await?;
+    Ok(family.open(Scene { setup: &setup, opened: 0 }, &[question])?.ids)
+}
+
+/// Asks for a few tokens after a plain question.
+async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
+    let report = probe(engine, hello(family)?.into()).await?;
     tracing::debug!(?report, "the engine passed its probe");
     Ok(())
 }
@@ -131,7 +153,7 @@ fn embedded(path: &Path, config: &EngineConfig) -> anyhow::Result<(Option<Arc<dy
 }
 
 #[cfg(feature = "embedded")]
-fn files(path: &Path) -> anyhow::Result<Files> {
+pub(super) fn files(path: &Path) -> anyhow::Result<Files> {
     Ok(verbatim_engine_embedded::Source::read(path)?.into())
 }
 
@@ -153,7 +175,7 @@ fn embedded(_: &Path, _: &EngineConfig) -> anyhow::Result<(Option<Arc<dyn Engine
 }
 
 #[cfg(not(feature = "embedded"))]
-fn files(path: &Path) -> anyhow::Result<Files> {
+pub(super) fn files(path: &Path) -> anyhow::Result<Files> {
     let tokenizer = path.join("tokenizer.json");
     let tokenizer_json = std::fs::read(&tokenizer).with_context(|| {
         format!("cannot read {} (this binary reads Hugging Face folders only)", tokenizer.display())

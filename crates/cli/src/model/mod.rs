@@ -5,8 +5,10 @@ mod catalogue;
 mod family;
 mod load;
 mod pull;
+mod servers;
 
 pub(crate) use cache::Cache;
 pub(crate) use catalogue::CATALOGUE;
-pub(crate) use load::{Loaded, load, tokenizer};
+pub(crate) use load::{Loaded, family_alone, load, tokenizer};
 pub(crate) use pull::{Source, pull};
+pub(crate) use servers::{kind, options, question};

@@ -151,7 +151,7 @@ impl Running {
                     Some(id) => Ending::Stop(StopBy::Token(*id)),
                     None => Ending::Length,
                 };
-                let end = End { ending, cached_tokens: Some(sampling.cached as u32) };
+                let end = End { cached_tokens: Some(sampling.cached as u32), ..ending.into() };
                 tracing::debug!(
                     attempt = %sampling.id,
                     session = %sampling.session.0,

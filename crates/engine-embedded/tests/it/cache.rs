@@ -21,7 +21,7 @@ async fn the_second_turn_reads_only_what_is_new_and_gets_the_same_numbers() {
     let warm = reply(engine, prompt("turns", second.clone()), &greedy(20)).await;
     assert_eq!(warm.end.cached_tokens, Some(kept as u32));
     let first = second.len();
-    let cold = engine.score().unwrap().score([second, warm.ids].concat()).await.unwrap();
+    let cold = engine.score().unwrap().score([second, warm.ids].concat(), 0).await.unwrap();
     let cold: Vec<_> = cold[first..].iter().map(|score| score.unwrap()).collect();
     assert!(gap(&cold, &warm.logprobs) < 1e-3);
 }

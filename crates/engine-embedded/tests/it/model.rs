@@ -41,5 +41,5 @@ pub(crate) fn ask(question: &str) -> Vec<TokenId> {
 
 /// A prompt of a session.
 pub(crate) fn prompt(session: &str, ids: impl Into<Vec<TokenId>>) -> Prompt {
-    Prompt { ids: ids.into().into(), session: SessionKey(session.into()) }
+    Prompt::new(ids.into(), SessionKey(session.into()))
 }

@@ -76,7 +76,7 @@ async fn logprobs_are_raw_at_any_temperature() {
     let engine = engine();
     let params = Params { max_tokens: 12, temperature: 3.0, top_p: 0.7, seed: Some(1), ..Params::default() };
     let hot = reply(&engine, prompt("a", ids(&[4, 5])), &params).await;
-    let scores = engine.score().unwrap().score([ids(&[4, 5]), hot.ids].concat()).await.unwrap();
+    let scores = engine.score().unwrap().score([ids(&[4, 5]), hot.ids].concat(), 0).await.unwrap();
     let scores: Vec<_> = scores[2..].iter().map(|score| score.unwrap()).collect();
     assert!(gap(&scores, &hot.logprobs) < 1e-3);
 }
@@ -98,8 +98,8 @@ async fn bad_requests_fail_by_name() {
     assert_eq!(failure(&[1, 9999], greedy(1)).await, outside);
     assert!(matches!(failure(&[1], Params { top_p: 0.0, ..greedy(1) }).await, EngineError::Refused { .. }));
     let score = engine.score().unwrap();
-    assert_eq!(score.score(ids(&[9999])).await, Err(outside));
-    assert_eq!(score.score(ids(&[7])).await, Ok(vec![None]));
+    assert_eq!(score.score(ids(&[9999]), 0).await, Err(outside));
+    assert_eq!(score.score(ids(&[7]), 0).await, Ok(vec![None]));
 }
 
 #[tokio::test]

@@ -9,7 +9,7 @@ use crate::reply::{gap, greedy, reply};
 /// The scores of the last `count` ids.
 async fn scores(engine: &dyn Engine, ids: Vec<TokenId>, count: usize) -> Vec<f32> {
     let (first, len) = (ids.len() - count, ids.len());
-    let scores = engine.score().unwrap().score(ids).await.unwrap();
+    let scores = engine.score().unwrap().score(ids, 0).await.unwrap();
     assert_eq!((scores.len(), scores[0]), (len, None));
     scores[first..].iter().map(|score| score.unwrap()).collect()
 }

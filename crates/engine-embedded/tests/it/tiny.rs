@@ -140,7 +140,7 @@ async fn every_architecture_agrees_with_plain_loops() {
         let (engine, source) = EmbeddedEngine::load(folder.path(), options).unwrap();
         assert_eq!((source.bos, source.eos), (Some(TokenId(1)), vec![TokenId(2), TokenId(3)]));
         assert_eq!(source.tokenizer_json, b"{}");
-        let scores = engine.score().unwrap().score(TokenId::wrap(&ids).to_vec()).await.unwrap();
+        let scores = engine.score().unwrap().score(TokenId::wrap(&ids).to_vec(), 0).await.unwrap();
         let scores: Vec<_> = scores[1..].iter().map(|score| score.unwrap()).collect();
         let gap = gap(&scores, &naive::scores(kind, &tensors(kind), &ids));
         assert!(gap < 1e-4, "{kind:?} differs by {gap}");

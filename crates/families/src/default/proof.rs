@@ -9,8 +9,8 @@ use verbatim_chat::{Message, Role, Setup, Tool};
 
 use super::Templated;
 use super::engine::Frame;
-use super::shapes::{SHAPES, messages};
 use super::suffix::{mark, stand_in};
+use crate::shapes::{SHAPES, messages};
 use crate::{FamilyError, RenderError, Scene};
 
 /// Proves a template. Returns the warnings.

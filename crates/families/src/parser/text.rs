@@ -89,12 +89,20 @@ impl Turn {
         }
     }
 
+    /// Whether all that came is a call.
+    pub(super) fn reads(&self, pending: &Pending) -> bool {
+        self.read(pending, pending.len()).is_some()
+    }
+
+    fn read(&self, pending: &Pending, end: usize) -> Option<Vec<Call>> {
+        let format = self.grammar.calling?.format;
+        pending.read(end, |body| format.read(body, &self.types))
+    }
+
     /// Ends a call at byte `end` of what came. Only now is it told: before, it could still have
     /// become content.
     pub(super) fn close(&mut self, pending: &Pending, end: usize, out: &mut Vec<Part>) {
-        let format = self.grammar.calling.map(|calling| calling.format);
-        let calls = pending.read(end, |body| format.and_then(|format| format.read(body, &self.types)));
-        let Some(calls) = calls else {
+        let Some(calls) = self.read(pending, end) else {
             self.flaws.push(Flaw::CallMalformed);
             self.unread(&pending.spelled()[..end], out);
             return self.said(self.grammar.spelling(Mark::CallClose), out);

@@ -53,7 +53,6 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new(grammar: Arc<Grammar>, types: Types, start: StartState, call_prefix: &str) -> Self {
         let thinking = start == StartState::Reasoning;
-        let closed = grammar.thinking.is_some_and(|thinking| thinking.closed);
         Self {
             at: if thinking { At::Reasoning { fresh: false } } else { At::Content },
             grammar,
@@ -66,7 +65,7 @@ impl Turn {
             held: 0,
             lead: 0,
             led: 0,
-            begun: thinking || closed,
+            begun: thinking,
             after_call: false,
             bare: false,
             told: 0,
@@ -122,6 +121,9 @@ impl Turn {
                     self.at = self.call();
                 } else if mark == Mark::CallClose {
                     self.close(&pending, pending.len(), out);
+                } else if self.grammar.ends_itself() {
+                    self.close(&pending, pending.len(), out);
+                    self.at = self.call();
                 } else {
                     // Another call begins where this one should have ended.
                     self.flaws.push(Flaw::CallMalformed);
@@ -155,6 +157,9 @@ impl Turn {
                 Some((end, rest)) => {
                     self.close(&pending, end, out);
                     rest.into_iter().for_each(|piece| self.take(piece, out));
+                }
+                None if self.grammar.ends_itself() && self.reads(&pending) => {
+                    self.close(&pending, pending.len(), out);
                 }
                 None => {
                     self.flaws.push(Flaw::CallOpen);

@@ -5,6 +5,7 @@ use verbatim_families::Junction;
 use verbatim_tokens::TokenId;
 
 use crate::assets::Model;
+use crate::evidence::record;
 use crate::goldens::{self, Golden, scene};
 
 /// The assistant turns of a conversation that can have been sampled: the message's place, and the
@@ -77,6 +78,7 @@ pub(crate) fn every_cut_extends_to_the_whole(model: &Model) {
         }
     }
     assert!(cuts >= 250, "{}: {cuts} cuts", model.name);
+    record(model, "cuts", cuts);
 }
 
 /// Turn by turn a session is the render of the whole.
@@ -105,6 +107,7 @@ pub(crate) fn turn_by_turn_is_the_whole(model: &Model) {
         sessions += 1;
     }
     assert!(sessions >= 30, "{}: {sessions} sessions", model.name);
+    record(model, "sessions", sessions);
 }
 
 /// What a model sampled, parsed and said again, is what it sampled.
@@ -132,4 +135,5 @@ pub(crate) fn a_parsed_turn_renders_to_its_own_ids(model: &Model) {
         }
     }
     assert!(tried >= 90, "{}: {tried}", model.name);
+    record(model, "replies", tried);
 }

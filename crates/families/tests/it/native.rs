@@ -3,17 +3,20 @@
 use verbatim_families::Source;
 
 use crate::assets::Model;
+use crate::evidence::record;
 use crate::goldens::{self, scene};
 
 /// Every conversation renders as its golden, or is refused where its golden is.
 pub(crate) fn every_conversation_renders_as_its_golden(model: &Model) {
     let all = goldens::of(model.name);
     assert!(all.len() >= 200, "{}: {}", model.name, all.len());
+    let (mut equal, mut refused, mut differing) = (0, 0, 0);
     for golden in all {
         let setup = golden.setup();
         let rendered = model.family.open(scene(&setup), &golden.messages());
         if let Some(why) = &golden.refused {
             assert!(rendered.is_err(), "{} {}: refused by {why}", model.name, golden.name);
+            refused += 1;
             continue;
         }
         let rendered = rendered.unwrap_or_else(|error| panic!("{} {}: {error}", model.name, golden.name));
@@ -26,7 +29,12 @@ pub(crate) fn every_conversation_renders_as_its_golden(model: &Model) {
             model.spell(&golden.ids)
         );
         assert_eq!(rendered.sources.len(), rendered.ids.len(), "{}", golden.name);
+        equal += 1;
+        differing += usize::from(golden.native.is_some());
     }
+    record(model, "goldens", equal);
+    record(model, "refused", refused);
+    record(model, "differing", differing);
 }
 
 /// Each message's tokens spell its text and, at most, what the template puts around it.

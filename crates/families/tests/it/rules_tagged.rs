@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 use verbatim_chat::{Arguments, Content, Message, Role, Setup, StartState, Tool, ToolCall};
-use verbatim_families::{Junction, RenderError};
+use verbatim_families::{Flaw, Junction, RenderError};
 
 use crate::assets::{Model, family};
 use crate::goldens::{self, scene};
+use crate::parsing::parse;
 
 fn user(text: &str) -> Message {
     Message::new(Role::User, text)
@@ -225,5 +226,76 @@ fn what_a_prompt_leaves_the_turn_in() {
     // Python's truth decides in these two.
     for name in ["glm47", "nemotron3"] {
         assert_eq!(opened(name, &[("enable_thinking", json!(""))]).1, content);
+    }
+}
+
+/// Mistral rules 1 to 4.
+#[test]
+fn mistral_shows_reasoning_and_lets_anyone_speak() {
+    let model = family("mistral");
+    let system = Message::new(Role::System, "S");
+    let shown = |messages: &[Message]| {
+        let all = [std::slice::from_ref(&system), messages].concat();
+        text(model, &all).strip_prefix("<s>[SYSTEM_PROMPT]S[/SYSTEM_PROMPT]").unwrap().to_owned()
+    };
+    assert_eq!(shown(&[user("U"), said("A", Some("r"))]), "[INST]U[/INST][THINK]r[/THINK]A</s>");
+    assert_eq!(shown(&[user("U"), user("V"), said("", None)]), "[INST]U[/INST][INST]V[/INST]</s>");
+    let error = refused(model, &Setup::default(), &[user("U"), system.clone()]);
+    assert!(error.ends_with("a system message that is not the first"), "{error}");
+    let odd =
+        goldens::rendered("mistral").into_iter().find(|golden| golden.name == "call_name_odd/0").unwrap();
+    assert!(
+        model.spell(&odd.ids).contains("na\"me") && model.spell(&odd.native.unwrap()).contains("na&#34;me")
+    );
+}
+
+/// Mistral's calls have no closing mark: they end where the next begins, or with the turn.
+#[test]
+fn mistrals_calls_end_themselves() {
+    let model = family("mistral");
+    let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+    let read = |text: &str| {
+        let (_, parsed) = parse(model, &setup, StartState::Content, &model.ids(text), &[]);
+        let calls =
+            parsed.message.tool_calls.iter().map(|call| format!("{} {}", call.name, call.arguments.text()));
+        (parsed.message.content.text().into_owned(), calls.collect::<Vec<_>>(), parsed.flaws)
+    };
+    let two = "a[TOOL_CALLS]f[ARGS]{\"x\": \"[TOOL_CALLS]\"}[TOOL_CALLS]g[ARGS]{}</s>";
+    assert_eq!(read(two), ("a".into(), vec!["f {\"x\": \"[TOOL_CALLS]\"}".into(), "g {}".into()], vec![]));
+    let cut = "[TOOL_CALLS]f[ARGS]{\"x\": 1";
+    assert_eq!(read(cut), (cut.into(), vec![], vec![Flaw::CallOpen]));
+    let broken = "[TOOL_CALLS]f{}[TOOL_CALLS]g[ARGS]{}";
+    assert_eq!(read(broken), ("[TOOL_CALLS]f{}".into(), vec!["g {}".into()], vec![Flaw::CallMalformed]));
+}
+
+/// Kimi's ids name the function and come back as they are; lightseekorg/smg#1636: arguments on
+/// several lines were missed.
+#[test]
+fn kimis_ids_are_the_models_own() {
+    let model = family("kimi26");
+    let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+    let section = |calls: &str| format!("<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|>");
+    let call = |id: &str, arguments: &str| {
+        format!("<|tool_call_begin|>{id}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>")
+    };
+    let read = |text: &str| parse(model, &setup, StartState::Content, &model.ids(text), &[]).1;
+    let arguments = "{\n  \"a\": \"x\\n</tool>\",\n  \"b\": [1,  2]\n}";
+    let parsed = read(&section(&(call("functions.f:3", arguments) + &call("g:12", "{}"))));
+    let calls = parsed.message.tool_calls.iter();
+    let calls: Vec<_> = calls
+        .map(|call| (call.id.clone().unwrap(), call.name.clone(), call.arguments.text().into_owned()))
+        .collect();
+    let owned =
+        |id: &str, name: &str, arguments: &str| (id.to_owned(), name.to_owned(), arguments.to_owned());
+    assert_eq!(calls, [owned("functions.f:3", "f", arguments), owned("g:12", "g", "{}")]);
+    for broken in [
+        call("f", "{}"),
+        call("functions.f:x", "{}"),
+        call("functions.f:0", "[1]"),
+        call("functions.f:0", "{"),
+    ] {
+        let text = section(&broken);
+        let parsed = read(&text);
+        assert_eq!((parsed.message.content.text().as_ref(), parsed.flaws.len()), (text.as_str(), 1));
     }
 }

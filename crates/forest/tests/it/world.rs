@@ -163,7 +163,11 @@ pub(crate) fn generated(ids: Vec<TokenId>, reply: &Reply) -> Generated {
         message: message(Role::Assistant, &reply.text),
         finish: reply.finish,
         response: String::new(),
+        temperature: 1.0,
         cached_tokens: None,
+        experts: None,
+        speculation: None,
+        retractions: 0,
         attempts: 1,
     }
 }

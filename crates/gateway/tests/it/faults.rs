@@ -11,23 +11,83 @@ use verbatim_tokens::TokenId;
 use crate::support::{Server, Setting, events, faulty, text, user};
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_reply_that_fails_or_does_not_add_up_is_502_and_commits_nothing() {
-    for (fault, kind) in
-        [(Fault::DiesAfter(2), "broken"), (Fault::CutAfter(2), "cut"), (Fault::ShortLogprobs, "lengths")]
-    {
-        let server = Server::saying([faulty("one two three", fault), text("fine")]).await;
+async fn an_engine_that_breaks_is_502_and_commits_nothing() {
+    let server = Server::saying([faulty("one two three", Fault::DiesAfter(2)), text("fine")]).await;
+    let session = server.open(json!({})).await;
+    let (status, reply) = server.turn(&session, &json!({"messages": [user("hi")]})).await;
+    assert_eq!((status, &reply["error"]["code"]), (StatusCode::BAD_GATEWAY, &json!("engine_error")));
+    assert_eq!((server.committed(&session), server.lost("engine_failed")), (0, 1));
+    let said = server.says(&session, &[user("hi")]).await;
+    assert_eq!(said["content"], "fine", "the session goes on");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_does_not_add_up_is_thrown_away_whole_and_asked_for_again() {
+    let server = Server::saying([faulty("one two three", Fault::ShortLogprobs), text("fine")]).await;
+    let session = server.open(json!({})).await;
+    let said = server.says(&session, &[user("hi")]).await;
+    assert_eq!(said["content"], "fine");
+    assert_eq!((server.committed(&session), server.lost("attempt_failed")), (1, 1));
+    let attempts = server.attempts();
+    assert_eq!(attempts[0].prompt, attempts[1].prompt, "nothing of the first was kept");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_never_adds_up_is_502_after_three_of_them() {
+    let short = || faulty("one two three", Fault::ShortLogprobs);
+    let server = Server::saying([short(), short(), short(), text("fine")]).await;
+    let session = server.open(json!({})).await;
+    let (status, _) = server.turn(&session, &json!({"messages": [user("hi")]})).await;
+    assert_eq!((status, server.committed(&session)), (StatusCode::BAD_GATEWAY, 0));
+    assert_eq!((server.attempts().len(), server.lost("engine_failed")), (3, 1));
+    assert_eq!(server.says(&session, &[user("hi")]).await["content"], "fine");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_client_was_told_is_never_taken_back() {
+    let server =
+        Server::saying([faulty("one two three four five", Fault::ShortLogprobs), text("fine")]).await;
+    let session = server.open(json!({})).await;
+    let body = json!({"messages": [user("hi")], "stream": true});
+    let reply = server.chat(&session, &body).send().await.unwrap();
+    let events = events(&reply.text().await.unwrap());
+    assert!(events.len() > 2, "something was told");
+    let last: Value = serde_json::from_str(events.last().unwrap()).unwrap();
+    assert_eq!((&last["error"]["code"], server.committed(&session)), (&json!("engine_error"), 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_cut_goes_on_after_what_came() {
+    let whole = text("one two three four").ids;
+    let rest = verbatim_engine_sim::Line { ids: whole[2..].to_vec(), fault: None };
+    for stream in [false, true] {
+        let lines = [faulty("one two three four", Fault::CutAfter(2)), rest.clone()];
+        let server = Server::saying(lines).await;
         let session = server.open(json!({})).await;
-        let (status, reply) = server.turn(&session, &json!({"messages": [user("hi")]})).await;
-        assert_eq!(
-            (status, &reply["error"]["code"]),
-            (StatusCode::BAD_GATEWAY, &json!("engine_error")),
-            "{fault:?}"
-        );
-        assert_eq!(server.committed(&session), 0);
-        assert_eq!(server.lost("engine_failed"), 1, "{kind}");
-        let said = server.says(&session, &[user("hi")]).await;
-        assert_eq!(said["content"], "fine", "the session goes on");
+        let body = json!({"messages": [user("hi")], "stream": stream});
+        let reply = server.chat(&session, &body).send().await.unwrap();
+        assert_eq!(reply.status(), StatusCode::OK);
+        reply.text().await.unwrap();
+        let session = server.sessions.get(&session).unwrap();
+        session.with_forest(|forest| {
+            let head = forest.node(forest.head().unwrap()).unwrap();
+            assert_eq!(head.ids(), whole, "attempts sum to the turn");
+        });
+        assert_eq!(server.lost("attempt_failed"), 1);
     }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_engine_that_yields_nothing_but_failures_is_503_after_a_while() {
+    let usual = Setting::default();
+    let settings = Settings { outage: Duration::from_millis(150), ..usual.settings };
+    let server = Server::with(Setting { settings, ..usual }, [faulty("one", Fault::CutAfter(0))]).await;
+    let session = server.open(json!({})).await;
+    let reply = server.chat(&session, &json!({"messages": [user("hi")]})).send().await.unwrap();
+    assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.headers()["x-should-retry"], "true");
+    assert!(server.attempts().len() > 1, "it was tried again");
+    assert_eq!((server.committed(&session), server.lost("engine_failed")), (0, 1));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -87,7 +147,7 @@ async fn a_turn_held_beyond_its_deadline_is_503() {
     let usual = Setting::default();
     let settings = Settings { hold: Duration::from_millis(100), ..usual.settings };
     let server = Server::with(Setting { settings, ..usual }, [text("x")]).await;
-    server.sessions.dispatcher().close_gate();
+    server.sessions.dispatcher().close_gate(verbatim_session::Running::Abort);
     let session = server.open(json!({})).await;
     let reply = server.chat(&session, &json!({"messages": [user("hi")]})).send().await.unwrap();
     assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);

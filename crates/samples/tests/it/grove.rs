@@ -141,7 +141,18 @@ fn generated(said: &[Token], end: End, response: String) -> Generated {
     }
     let message = Arc::new(Message::new(Role::Assistant, "r"));
     let sampled = attempts.finish().unwrap();
-    Generated { sampled, message, finish: end.finish, response, cached_tokens: end.cached, attempts: 1 }
+    Generated {
+        sampled,
+        message,
+        finish: end.finish,
+        response,
+        temperature: 1.0,
+        cached_tokens: end.cached,
+        experts: None,
+        speculation: None,
+        retractions: 0,
+        attempts: 1,
+    }
 }
 
 type Growth = (u8, Index, usize, usize, Vec<(Option<f32>, Option<u8>)>, bool, Option<u32>);

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
 use verbatim_samples::{CacheUse, Row, Status, Turn};
-use verbatim_tokens::{LogprobKind, MaskCause, Runs, TokenId, Version};
+use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version, Width};
 
 type Sampled = (u32, Option<f32>, Option<MaskCause>, Option<String>);
 
@@ -81,7 +81,22 @@ fn row(
         versions.extend(version.map(Version::new), 1);
     }
     let finish = if cut { Finish::Length } else { Finish::Stop };
-    let turn = Turn { node: NodeId(node), start, end, finish, response: session.clone(), at };
+    let turn = Turn {
+        node: NodeId(node),
+        start,
+        end,
+        finish,
+        temperature: at as f32 / 7.0,
+        response: session.clone(),
+        at,
+    };
+    let routed = node.is_multiple_of(2) && tokens.len() > 1;
+    let experts = routed.then(|| {
+        let width = [Width::U8, Width::U16, Width::I32][node as usize % 3];
+        let bytes = vec![1; (tokens.len() - 1) * 6 * width.bytes()];
+        Experts::new(0, 3, 2, width, bytes).unwrap()
+    });
+    let speculation = cut.then_some(Speculation { proposed: 5, accepted: 3, verified: 2 });
     Row {
         session: SessionId::new(session),
         group: group.map(GroupId::new),
@@ -92,11 +107,13 @@ fn row(
         logprobs,
         logprob_kind: if cut { LogprobKind::Raw } else { LogprobKind::Processed },
         versions,
+        experts,
         turns: if end > start { vec![turn] } else { Vec::new() },
         status: if cut { Status::Truncated } else { Status::Completed },
         reward,
         weight,
         cache: CacheUse { cached_tokens: cached as usize, total_prompt_tokens: start },
+        speculation,
         metadata,
     }
 }

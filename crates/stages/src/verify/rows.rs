@@ -99,11 +99,11 @@ pub async fn rows(engine: &dyn Engine, rows: &[Row], bound: Bound) -> Result<Row
     let mut missing = 0;
     for (at, row) in rows.iter().enumerate() {
         let scored = scorer
-            .score(row.tokens.clone())
+            .score(row.tokens.clone(), row.prompt_length)
             .await
             .map_err(|source| VerifyError::Engine { row: at, source })?;
-        let (gap, sum) = sums.entry(kind(row.logprob_kind)).or_default();
         for turn in &row.turns {
+            let (gap, sum) = sums.entry(kind(row.logprob_kind, turn.temperature)).or_default();
             for token in turn.start..turn.end {
                 let (Some(recorded), Some(scored)) =
                     (row.logprobs[token], scored.get(token).copied().flatten())
@@ -128,13 +128,16 @@ pub async fn rows(engine: &dyn Engine, rows: &[Row], bound: Bound) -> Result<Row
     if gaps.values().all(|gap| gap.tokens == 0) {
         return Err(VerifyError::Nothing);
     }
-    let raw = gaps.get(kind(LogprobKind::Raw));
+    let raw = gaps.get("raw");
     let holds = raw.is_none_or(|gap| gap.max <= bound.max && gap.mean <= bound.mean);
     Ok(RowsReport { rows: rows.len(), gaps, missing, bound, holds })
 }
 
-fn kind(kind: LogprobKind) -> &'static str {
+/// At temperature 1, and where the most likely token was taken, the tempered distribution is the raw
+/// one.
+fn kind(kind: LogprobKind, temperature: f32) -> &'static str {
     match kind {
+        LogprobKind::Tempered if temperature == 1.0 || temperature == 0.0 => "raw",
         LogprobKind::Raw => "raw",
         LogprobKind::Tempered => "tempered",
         LogprobKind::Processed => "processed",

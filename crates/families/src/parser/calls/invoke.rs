@@ -1,7 +1,7 @@
 //! MiniMax M2's calls: one block for all calls of a turn, each an `invoke` with its parameters.
 
 use super::types::Pairs;
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
 use crate::python::{Node, Style, dumps};
 
 /// `<invoke name="NAME">` and `<parameter name="KEY">` inside a block.
@@ -41,7 +41,7 @@ impl CallFormat for Invoke {
             let mut pairs = Pairs::default();
             while let Some(parameter) = inside.trim_start().strip_prefix(PARAMETER) {
                 let (key, after) = attribute(parameter)?;
-                let (value, after) = value(after)?;
+                let (value, after) = value(after, PARAMETER_END, [PARAMETER, INVOKE_END])?;
                 pairs.put(key, types.value(name, key, value));
                 inside = after;
             }
@@ -74,15 +74,4 @@ fn attribute(text: &str) -> Option<(&str, &str)> {
     let (name, rest) = text.split_once('>')?;
     let name = name.trim().trim_matches(['"', '\'']);
     (!name.is_empty()).then_some((name, rest))
-}
-
-/// A value and what follows it: up to the first closing tag after which another parameter or the
-/// invocation's end stands.
-fn value(text: &str) -> Option<(&str, &str)> {
-    text.match_indices(PARAMETER_END).find_map(|(at, tag)| {
-        let after = &text[at + tag.len()..];
-        let next = after.trim_start();
-        let ends = next.starts_with(PARAMETER) || next.starts_with(INVOKE_END);
-        ends.then(|| (&text[..at], after))
-    })
 }

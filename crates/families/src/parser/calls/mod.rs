@@ -9,6 +9,7 @@ mod hermes;
 mod invoke;
 mod keyed;
 mod kimi;
+mod mistral;
 mod parameters;
 mod types;
 
@@ -18,6 +19,7 @@ pub(crate) use hermes::HERMES;
 pub(crate) use invoke::MINIMAX;
 pub(crate) use keyed::GLM;
 pub(crate) use kimi::KIMI;
+pub(crate) use mistral::MISTRAL;
 pub(crate) use parameters::{QWEN_CODER, QWEN_CODER_JSON};
 pub(crate) use types::Types;
 
@@ -38,14 +40,14 @@ pub(crate) struct Call {
 /// A call to be written.
 #[derive(Debug)]
 pub(crate) struct Written<'c> {
+    /// Its id, for formats that have one.
+    pub(crate) id: Option<&'c str>,
+    /// Its place in the turn.
+    pub(crate) nth: usize,
     /// The function.
     pub(crate) name: &'c str,
     /// Its arguments.
     pub(crate) arguments: &'c [(String, Node)],
-    /// Its id, where it has one.
-    pub(crate) id: Option<&'c str>,
-    /// Its position among the turn's calls.
-    pub(crate) nth: usize,
     /// Its arguments as they came, where they came as text.
     pub(crate) text: Option<&'c str>,
     /// Whether it is written as a model would sample it, not as history shows it.
@@ -81,6 +83,11 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// Whether a call has no closing mark and ends where the next one begins, or with the turn.
+    fn ends_itself(&self) -> bool {
+        false
+    }
+
     /// What a block writes before its first call.
     fn block_start(&self) -> &'static str {
         ""
@@ -112,4 +119,14 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
 /// Whether a bare text can be a function's name: not where it holds what no name holds.
 fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '<' | '>'))
+}
+
+/// A value and what follows it. The value ends at the first `end` after which one of `next` stands:
+/// earlier ones are part of it.
+fn value<'t>(text: &'t str, end: &str, next: [&str; 2]) -> Option<(&'t str, &'t str)> {
+    text.match_indices(end).find_map(|(at, tag)| {
+        let after = &text[at + tag.len()..];
+        let follows = after.trim_start();
+        next.iter().any(|next| follows.starts_with(next)).then(|| (&text[..at], after))
+    })
 }

@@ -2,7 +2,7 @@
 //! text, on lines of their own.
 
 use super::types::Pairs;
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
 use crate::python::{Node, Style, display, dumps};
 
 /// `<function=NAME>` and `<parameter=KEY>` between `<tool_call>` and `</tool_call>`.
@@ -40,7 +40,10 @@ impl CallFormat for Parameters {
         let mut pairs = Pairs::default();
         while let Some(parameter) = rest.trim_start().strip_prefix(PARAMETER) {
             let (key, after) = parameter.split_once('>')?;
-            let (value, after) = value(after)?;
+            let (value, after) = value(after, PARAMETER_END, [PARAMETER, FUNCTION_END])?;
+            // One newline on either side is the template's.
+            let value = value.strip_prefix('\n').unwrap_or(value);
+            let value = value.strip_suffix('\n').unwrap_or(value);
             pairs.put(key.trim(), types.value(name, key.trim(), value));
             rest = after;
         }
@@ -67,19 +70,4 @@ impl CallFormat for Parameters {
         }
         out.push_str("</function>\n");
     }
-}
-
-/// A parameter's value and what follows it. The value ends at the first closing tag after which
-/// another parameter or the function's end stands: earlier ones are part of it. One newline on
-/// either side is the template's.
-fn value(text: &str) -> Option<(&str, &str)> {
-    let ends = text.match_indices(PARAMETER_END).find_map(|(at, tag)| {
-        let after = &text[at + tag.len()..];
-        let next = after.trim_start();
-        (next.starts_with(PARAMETER) || next.starts_with(FUNCTION_END)).then_some((at, after))
-    });
-    let (at, after) = ends?;
-    let value = &text[..at];
-    let value = value.strip_prefix('\n').unwrap_or(value);
-    Some((value.strip_suffix('\n').unwrap_or(value), after))
 }

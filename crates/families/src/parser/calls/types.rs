@@ -69,10 +69,15 @@ impl Types {
                 return bare.to_owned();
             }
         }
-        let mut out = String::with_capacity(text.len() + 2);
-        dumps(&Node::Text(text.to_owned()), &Style::default(), &mut out);
-        out
+        self::text(text)
     }
+}
+
+/// A text as JSON text.
+pub(super) fn text(text: &str) -> String {
+    let mut out = String::with_capacity(text.len() + 2);
+    dumps(&Node::Text(text.to_owned()), &Style::default(), &mut out);
+    out
 }
 
 /// The types that a schema lets pass. One that says nothing of types lets strings pass.

@@ -1,12 +1,13 @@
 //! The shapes of conversations that agents have.
 //!
-//! They are those over which Miles checks templates (`reference: Miles §8`), and a few more.
+//! The invariant: a shape says who speaks when, and its messages are the same each time. They are
+//! those over which Miles checks templates (Miles §8), and a few more.
 
 use verbatim_chat::{Arguments, Message, Role, ToolCall};
 
 /// Each shape's name, and its messages: system, user, assistant with so many calls, tool; `r` for
 /// reasoning.
-pub(super) const SHAPES: &[(&str, &str)] = &[
+pub(crate) const SHAPES: &[(&str, &str)] = &[
     ("multi_turn_no_tool", "S U A U"),
     ("multi_turn_no_system", "U A U A U"),
     ("simple_no_tool", "S U A S U A"),
@@ -26,8 +27,14 @@ pub(super) const SHAPES: &[(&str, &str)] = &[
     ("intermediate_system_thinking", "S U A1r T S A1r T S A1r T S"),
 ];
 
+/// Every shape by its name, with its messages; those with tool results call the function `f` with
+/// an integer `n`.
+pub fn shapes() -> impl Iterator<Item = (&'static str, Vec<Message>)> {
+    SHAPES.iter().map(|(name, shape)| (*name, messages(shape)))
+}
+
 /// The messages of a shape.
-pub(super) fn messages(shape: &str) -> Vec<Message> {
+pub(crate) fn messages(shape: &str) -> Vec<Message> {
     let mut messages = Vec::new();
     let mut calls = 0;
     for (at, word) in shape.split(' ').enumerate() {

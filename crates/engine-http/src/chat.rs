@@ -1,0 +1,114 @@
+//! Messages of OpenAI's chat endpoints, both ways: for engines that parse their own replies.
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use verbatim_chat::{Arguments, Content, Message, Part, Role, Setup, ToolCall};
+
+/// A message as chat endpoints take it.
+pub(crate) fn body(message: &Message) -> Value {
+    let content = match &message.content {
+        Content::Absent => Value::Null,
+        Content::Text(text) => json!(text),
+        Content::Parts(parts) => {
+            parts.iter().map(|Part::Text(text)| json!({"type": "text", "text": text})).collect()
+        }
+    };
+    let mut body = json!({"role": message.role.as_str(), "content": content});
+    if let Some(reasoning) = &message.reasoning {
+        body["reasoning_content"] = json!(reasoning);
+    }
+    if !message.tool_calls.is_empty() {
+        body["tool_calls"] = message.tool_calls.iter().map(call).collect();
+    }
+    for (key, value) in [("tool_call_id", &message.tool_call_id), ("name", &message.name)] {
+        if let Some(value) = value {
+            body[key] = json!(value);
+        }
+    }
+    body
+}
+
+fn call(call: &ToolCall) -> Value {
+    let function = json!({"name": call.name, "arguments": call.arguments.text()});
+    json!({"id": call.id, "type": "function", "function": function})
+}
+
+/// Tools as chat endpoints take them.
+pub(crate) fn tools(setup: &Setup) -> Vec<Value> {
+    setup.tools.iter().map(|tool| tool.0.clone()).collect()
+}
+
+/// An assistant's message as chat endpoints give it. SGLang calls thinking `reasoning_content`, vLLM
+/// `reasoning`.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Spoken {
+    #[serde(default)]
+    content: Option<String>,
+    #[serde(default, alias = "reasoning")]
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    tool_calls: Option<Vec<Called>>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Called {
+    #[serde(default)]
+    id: Option<String>,
+    function: Function,
+}
+
+#[derive(Debug, Deserialize)]
+struct Function {
+    name: String,
+    #[serde(default)]
+    arguments: String,
+}
+
+impl From<Spoken> for Message {
+    fn from(spoken: Spoken) -> Self {
+        let calls = spoken.tool_calls.unwrap_or_default();
+        let content = match spoken.content {
+            Some(text) if !text.is_empty() || calls.is_empty() => Content::Text(text),
+            _ => Content::Absent,
+        };
+        Self {
+            reasoning: spoken.reasoning_content.filter(|text| !text.is_empty()),
+            tool_calls: calls
+                .into_iter()
+                .map(|call| ToolCall {
+                    id: call.id,
+                    name: call.function.name,
+                    arguments: Arguments::Text(call.function.arguments),
+                })
+                .collect(),
+            ..Self::new(Role::Assistant, content)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_comes_back_as_it_went_out() {
+        let message = Message {
+            reasoning: Some("hm".into()),
+            tool_calls: vec![ToolCall {
+                id: Some("call_1".into()),
+                name: "add".into(),
+                arguments: Arguments::Text("{\"a\":  1}".into()),
+            }],
+            ..Message::new(Role::Assistant, "so")
+        };
+        let spoken: Spoken = serde_json::from_value(body(&message)).unwrap();
+        assert_eq!(Message::from(spoken), message);
+    }
+
+    #[test]
+    fn vllm_says_reasoning_and_null() {
+        let spoken = r#"{"role":"assistant","content":null,"reasoning":"hm","tool_calls":[]}"#;
+        let message: Message = serde_json::from_str::<Spoken>(spoken).unwrap().into();
+        assert_eq!((message.reasoning.as_deref(), message.content), (Some("hm"), Content::Absent));
+    }
+}

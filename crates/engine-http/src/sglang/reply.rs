@@ -1,0 +1,150 @@
+//! Reading `/generate`, whole, cumulative or incremental.
+//!
+//! The invariant: every token is passed on exactly once, with the logprob that came beside it; where
+//! ids, logprobs and the server's own count disagree, the reply is refused, not repaired. The one
+//! exception is known (SGLang #40901): an abort of a waiting request repeats its last id in place of its
+//! ids, in either mode (seen with 0.5.17), while the ids beside its logprobs are whole.
+
+use serde::Deserialize;
+use verbatim_engine::{End, Ending, EngineError, Increment};
+use verbatim_tokens::{LengthMismatch, TokenId};
+
+use super::meta::Meta;
+use crate::ExpertsShape;
+use crate::experts::{Expected, bare};
+use crate::failure::Told;
+use crate::wire::{Asked, Reader};
+
+/// Whether chunks repeat what came before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Chunks {
+    /// Each holds all so far; also right for a reply that comes whole.
+    Cumulative,
+    /// Each holds what is new (`--incremental-streaming-output`).
+    Incremental,
+}
+
+#[derive(Deserialize)]
+struct Chunk<'a> {
+    #[serde(default)]
+    output_ids: Option<Vec<TokenId>>,
+    #[serde(borrow, default)]
+    meta_info: Option<Meta<'a>>,
+    #[serde(default)]
+    error: Option<Told>,
+}
+
+/// Reads one reply.
+pub(crate) struct Reply {
+    chunks: Chunks,
+    asked: Asked,
+    shape: Option<ExpertsShape>,
+    seen: usize,
+    last: Option<TokenId>,
+}
+
+impl Reply {
+    pub(crate) fn new(chunks: Chunks, shape: Option<ExpertsShape>, asked: Asked) -> Self {
+        Self { chunks, asked, shape, seen: 0, last: None }
+    }
+
+    /// Takes the tokens that are new in a chunk.
+    fn tokens(
+        &mut self,
+        ids: Vec<TokenId>,
+        meta: &mut Meta<'_>,
+        out: &mut Increment,
+    ) -> Result<(), EngineError> {
+        let pairs = meta.output_token_logprobs.take().unwrap_or_default();
+        let told = meta.completion_tokens.unwrap_or(match self.chunks {
+            Chunks::Cumulative => ids.len(),
+            Chunks::Incremental => self.seen + ids.len(),
+        });
+        let Some(new) = told.checked_sub(self.seen) else {
+            return Err(poisoned(format!("it counts {told} tokens after it sent {}", self.seen)));
+        };
+        let all = match self.chunks {
+            Chunks::Cumulative => told,
+            Chunks::Incremental => new,
+        };
+        let repeats = meta.is_abort() && ids.len() != all;
+        let ids = if repeats && pairs.ids.ends_with(&ids) { pairs.ids.clone() } else { ids };
+        if !repeats && (ids.len() != all || pairs.ids.len() != all) {
+            return Err(LengthMismatch { ids: ids.len(), logprobs: pairs.ids.len(), versions: all }.into());
+        }
+        // What is new is at the end of both, however much they repeat.
+        let from = |length: usize| length.checked_sub(new);
+        let (Some(first), Some(paired)) = (from(ids.len()), from(pairs.ids.len())) else {
+            return Err(LengthMismatch { ids: ids.len(), logprobs: pairs.ids.len(), versions: new }.into());
+        };
+        if ids[first..] != pairs.ids[paired..] {
+            return Err(poisoned("the ids beside the logprobs are not those of the reply".into()));
+        }
+        if let Some(top) = meta.output_top_logprobs.take() {
+            let skip = top.len().saturating_sub(new);
+            out.top = top.into_iter().skip(skip).map(|at| at.unwrap_or_default().top()).collect();
+        }
+        out.version = self.asked.sightings.see(meta.weight_version.as_deref());
+        out.ids = ids;
+        out.ids.drain(..first);
+        out.logprobs = pairs.logprobs;
+        out.logprobs.drain(..paired);
+        self.seen += new;
+        self.last = out.ids.last().copied().or(self.last);
+        Ok(())
+    }
+
+    fn end(&self, meta: &Meta<'_>, ending: Ending) -> End {
+        let experts = self.asked.experts_from.zip(meta.routed_experts.as_deref()).and_then(|(from, text)| {
+            let expected = Expected { from, total: self.asked.prompt + self.seen };
+            let shape = self.shape.ok_or_else(|| "their shape is not known".to_owned());
+            match shape.and_then(|shape| bare(text, shape, expected)) {
+                Ok(experts) => Some(experts),
+                Err(problem) => {
+                    tracing::warn!(problem, "routed experts were refused");
+                    None
+                }
+            }
+        });
+        End {
+            cached_tokens: meta.cached_tokens,
+            versions: meta.spans(),
+            experts,
+            speculation: meta.speculation(),
+            retractions: meta.retractions(),
+            ..ending.into()
+        }
+    }
+}
+
+impl Reader for Reply {
+    fn read(&mut self, data: &[u8], out: &mut Increment) -> Result<Option<End>, EngineError> {
+        let Chunk { output_ids, meta_info, error } = serde_json::from_slice(data)
+            .map_err(|error| poisoned(format!("it is no reply of /generate: {error}")))?;
+        if let Some(error) = error {
+            return Err(error.failure());
+        }
+        let Some(mut meta) = meta_info else {
+            return Err(poisoned("it has no meta_info".into()));
+        };
+        // Of a failure the tokens do not matter, and may not add up.
+        let reason = meta.finish_reason.take();
+        if let Some(reason) = &reason
+            && let failed @ Ending::Failed(_) = reason.ending(self.last)
+        {
+            return Ok(Some(failed.into()));
+        }
+        meta.finish_reason = reason;
+        self.tokens(output_ids.unwrap_or_default(), &mut meta, out)?;
+        let ending = meta.finish_reason.as_ref().map(|reason| reason.ending(self.last));
+        Ok(ending.map(|ending| self.end(&meta, ending)))
+    }
+
+    fn tokens(&self) -> usize {
+        self.seen
+    }
+}
+
+fn poisoned(reason: String) -> EngineError {
+    EngineError::Poisoned { reason }
+}

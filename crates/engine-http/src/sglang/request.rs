@@ -1,0 +1,86 @@
+//! What SGLang's `/generate` is asked.
+//!
+//! Its schema is closed: a field that is absent is omitted, never `null`, and every default that a
+//! server could change is sent.
+
+use serde::Serialize;
+use verbatim_engine::{AttemptId, Params, Prompt};
+use verbatim_tokens::TokenId;
+
+#[derive(Serialize)]
+pub(crate) struct Generate<'a> {
+    rid: String,
+    input_ids: &'a [TokenId],
+    sampling_params: Sampling<'a>,
+    return_logprob: bool,
+    /// Of the reply only: any smaller value would bypass the prefix cache.
+    logprob_start_len: i64,
+    #[serde(skip_serializing_if = "is_zero")]
+    top_logprobs_num: u8,
+    stream: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_routed_experts: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routed_experts_start_len: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    lora_path: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct Sampling<'a> {
+    max_new_tokens: u32,
+    temperature: f32,
+    top_p: f32,
+    top_k: i64,
+    min_p: f32,
+    presence_penalty: f32,
+    frequency_penalty: f32,
+    repetition_penalty: f32,
+    stop_token_ids: &'a [TokenId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sampling_seed: Option<u64>,
+    skip_special_tokens: bool,
+    no_stop_trim: bool,
+    ignore_eos: bool,
+    n: u32,
+}
+
+fn is_zero(number: &u8) -> bool {
+    *number == 0
+}
+
+impl<'a> Generate<'a> {
+    pub(crate) fn new(id: AttemptId, prompt: &'a Prompt, params: &'a Params, stream: bool) -> Self {
+        Self {
+            rid: id.to_string(),
+            input_ids: &prompt.ids,
+            sampling_params: Sampling {
+                max_new_tokens: params.max_tokens,
+                temperature: params.temperature,
+                top_p: params.top_p,
+                top_k: params.top_k.map_or(-1, i64::from),
+                min_p: params.min_p,
+                presence_penalty: params.presence_penalty,
+                frequency_penalty: params.frequency_penalty,
+                repetition_penalty: 1.0,
+                stop_token_ids: &params.stop_ids,
+                stop: &params.stop,
+                // A signed 64-bit number there.
+                sampling_seed: params.seed.map(|seed| seed & i64::MAX as u64),
+                skip_special_tokens: false,
+                no_stop_trim: true,
+                ignore_eos: false,
+                n: 1,
+            },
+            return_logprob: true,
+            logprob_start_len: -1,
+            top_logprobs_num: params.top_logprobs,
+            stream,
+            return_routed_experts: prompt.experts_from.map(|_| true),
+            routed_experts_start_len: prompt.experts_from,
+            lora_path: params.lora.as_deref(),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! What vLLM is asked.
+//!
+//! `/inference/v1/generate` ignores sampling keys that it does not know, so every name here is one of
+//! its own `SamplingParams`.
+
+use serde::Serialize;
+use verbatim_engine::{AttemptId, Params, Prompt};
+use verbatim_tokens::TokenId;
+
+#[derive(Serialize)]
+pub(crate) struct Generate<'a> {
+    request_id: String,
+    model: &'a str,
+    token_ids: &'a [TokenId],
+    sampling_params: SamplingParams<'a>,
+    stream: bool,
+    stream_options: StreamOptions,
+}
+
+#[derive(Serialize)]
+struct SamplingParams<'a> {
+    #[serde(flatten)]
+    shared: Sampling<'a>,
+    logprobs: u8,
+    /// Stop strings need text.
+    detokenize: bool,
+    n: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    routed_experts_prompt_start: Option<usize>,
+}
+
+/// The same on every route.
+#[derive(Serialize)]
+pub(crate) struct Sampling<'a> {
+    max_tokens: u32,
+    temperature: f32,
+    top_p: f32,
+    top_k: u32,
+    min_p: f32,
+    presence_penalty: f32,
+    frequency_penalty: f32,
+    repetition_penalty: f32,
+    stop_token_ids: &'a [TokenId],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    stop: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    seed: Option<u64>,
+    skip_special_tokens: bool,
+    include_stop_str_in_output: bool,
+    ignore_eos: bool,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+#[derive(Serialize)]
+pub(crate) struct Complete<'a> {
+    request_id: String,
+    model: &'a str,
+    prompt: &'a [TokenId],
+    #[serde(flatten)]
+    sampling: Sampling<'a>,
+    logprobs: u8,
+    return_token_ids: bool,
+    return_weight_versions: bool,
+    stream: bool,
+    stream_options: StreamOptions,
+}
+
+impl<'a> Sampling<'a> {
+    pub(crate) fn new(params: &'a Params) -> Self {
+        Self {
+            max_tokens: params.max_tokens,
+            temperature: params.temperature,
+            top_p: params.top_p,
+            top_k: params.top_k.unwrap_or(0),
+            min_p: params.min_p,
+            presence_penalty: params.presence_penalty,
+            frequency_penalty: params.frequency_penalty,
+            repetition_penalty: 1.0,
+            stop_token_ids: &params.stop_ids,
+            stop: &params.stop,
+            // A signed 64-bit number there.
+            seed: params.seed.map(|seed| seed & i64::MAX as u64),
+            skip_special_tokens: false,
+            include_stop_str_in_output: true,
+            ignore_eos: false,
+        }
+    }
+}
+
+impl<'a> Generate<'a> {
+    pub(crate) fn new(id: AttemptId, model: &'a str, prompt: &'a Prompt, params: &'a Params) -> Self {
+        Self {
+            request_id: id.to_string(),
+            model,
+            token_ids: &prompt.ids,
+            sampling_params: SamplingParams {
+                shared: Sampling::new(params),
+                logprobs: params.top_logprobs,
+                detokenize: !params.stop.is_empty(),
+                n: 1,
+                routed_experts_prompt_start: prompt.experts_from,
+            },
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+        }
+    }
+}
+
+impl<'a> Complete<'a> {
+    pub(crate) fn new(id: AttemptId, model: &'a str, prompt: &'a Prompt, params: &'a Params) -> Self {
+        Self {
+            request_id: id.to_string(),
+            model,
+            prompt: &prompt.ids,
+            sampling: Sampling::new(params),
+            logprobs: params.top_logprobs,
+            return_token_ids: true,
+            return_weight_versions: true,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Aborting, pausing and versions, against servers that do it as the real ones do.
+
+use std::time::Duration;
+
+use futures::StreamExt;
+use verbatim_engine::{AttemptId, Ending, Health, Order, PauseMode, Piece};
+use verbatim_engine_http::{Options, connect};
+use verbatim_engine_mock::Wire;
+use verbatim_tokens::Version;
+
+use crate::support::{ask, collect, mock, params, prompt, quick, slow_mock, until};
+
+/// How long a token takes where something is to happen meanwhile.
+const TOKEN: Duration = Duration::from_millis(4);
+
+/// A long turn that takes its time.
+fn long() -> Vec<u32> {
+    (0..400).map(|at| 100 + at).collect()
+}
+
+#[tokio::test]
+async fn an_aborted_attempt_gives_back_what_it_has() {
+    for (wire, incremental) in [(Wire::Sglang, false), (Wire::Sglang, true), (Wire::Vllm, false)] {
+        let (mock, _) = slow_mock(wire, TOKEN, [long()], |options| options.incremental = incremental).await;
+        let server = connect(&mock.url(), None, &Options::default()).await.unwrap();
+        let id = AttemptId::fresh();
+        let asked = verbatim_engine::Params { max_tokens: 400, ..params() };
+        let pieces = server.engine.generate(id, prompt("s", &[9, 8]), &asked);
+        let reading = tokio::spawn(collect(pieces));
+        until("it samples", || mock.running() == 1).await;
+        tokio::time::sleep(Duration::from_millis(60)).await;
+        server.engine.abort(id).await.unwrap();
+        let got = reading.await.unwrap();
+        assert_eq!(got.end.ending, Ending::Aborted, "{wire:?}");
+        assert!(!got.ids().is_empty() && got.ids().len() < 400, "{wire:?}: {} ids", got.ids().len());
+        assert!(long().starts_with(&got.ids()), "{wire:?}");
+        until("the server let go", || mock.in_flight() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn a_dropped_stream_leaves_nothing_at_the_server() {
+    for wire in [Wire::Sglang, Wire::Vllm, Wire::LlamaCpp] {
+        let (mock, _) = slow_mock(wire, TOKEN, [long()], |_| {}).await;
+        let server = connect(&mock.url(), None, &Options::default()).await.unwrap();
+        let asked = verbatim_engine::Params { max_tokens: 400, ..params() };
+        let pieces = server.engine.generate(AttemptId::fresh(), prompt("s", &[9, 8]), &asked);
+        let reading = tokio::spawn(async move { pieces.count().await });
+        until("it samples", || mock.running() == 1).await;
+        reading.abort();
+        until("the server let go", || mock.in_flight() == 0).await;
+    }
+}
+
+#[tokio::test]
+async fn v23_aborting_one_attempt_leaves_every_other_alone() {
+    // SGLang aborts whatever begins with the name it is given.
+    let (mock, _) = slow_mock(Wire::Sglang, TOKEN, [long()], |options| options.incremental = true).await;
+    let server = connect(&mock.url(), None, &Options::default()).await.unwrap();
+    let asked = verbatim_engine::Params { max_tokens: 60, ..params() };
+    let mut all = Vec::new();
+    for at in 0..8 {
+        let id = AttemptId::fresh();
+        let pieces = server.engine.generate(id, prompt(&format!("s{at}"), &[9, at]), &asked);
+        all.push((id, tokio::spawn(collect(pieces))));
+    }
+    until("all sample", || mock.running() == 8).await;
+    server.engine.abort(all[0].0).await.unwrap();
+    for (at, (_, reading)) in all.into_iter().enumerate() {
+        let got = reading.await.unwrap();
+        match at {
+            0 => assert_eq!(got.end.ending, Ending::Aborted),
+            _ => assert_eq!((got.end.ending, got.increments.is_empty()), (Ending::Length, false)),
+        }
+    }
+}
+
+#[tokio::test]
+async fn v22_a_server_that_holds_a_request_without_a_word_is_a_failure_with_a_deadline() {
+    let (mock, _) = mock(Wire::Sglang, [vec![11, 2]], |_| {}).await;
+    let server = connect(&mock.url(), None, &quick()).await.unwrap();
+    server.engine.control().unwrap().pause(PauseMode::Abort).await.unwrap();
+    let got = ask(server.engine.as_ref(), prompt("s", &[9]), &params()).await;
+    assert!(got.failure().to_string().contains("silent"), "{:?}", got.end.ending);
+    assert_eq!(mock.seen_at("/generate").len(), 1, "no storm of retries");
+}
+
+#[tokio::test]
+async fn a_paused_engine_is_paused_and_not_down() {
+    for (wire, legacy) in [(Wire::Sglang, false), (Wire::Sglang, true), (Wire::Vllm, false)] {
+        let (mock, _) = mock(wire, [vec![11, 2]], |options| options.legacy = legacy).await;
+        let server = connect(&mock.url(), None, &quick()).await.unwrap();
+        let control = server.engine.control().unwrap();
+        assert_eq!(control.health().await, Health::Ready, "{wire:?}");
+        for mode in [PauseMode::Abort, PauseMode::Retract, PauseMode::InPlace, PauseMode::Drain] {
+            control.pause(mode).await.unwrap();
+            assert!(mock.paused());
+            assert_eq!(control.health().await, Health::Paused, "{wire:?} {mode:?}");
+            control.resume().await.unwrap();
+            assert_eq!(control.health().await, Health::Ready, "{wire:?} {mode:?}");
+        }
+        mock.kill().await;
+        assert!(matches!(control.health().await, Health::Down { .. }), "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn what_runs_through_a_pause_keeps_its_tokens() {
+    for (wire, mode) in [
+        (Wire::Sglang, PauseMode::Retract),
+        (Wire::Sglang, PauseMode::InPlace),
+        (Wire::Vllm, PauseMode::Retract),
+        (Wire::Vllm, PauseMode::InPlace),
+        (Wire::Vllm, PauseMode::Drain),
+    ] {
+        let (mock, _) = slow_mock(wire, TOKEN, [long()], |options| options.incremental = true).await;
+        let server = connect(&mock.url(), None, &Options::default()).await.unwrap();
+        let asked = verbatim_engine::Params { max_tokens: 40, ..params() };
+        let pieces = server.engine.generate(AttemptId::fresh(), prompt("s", &[9, 8]), &asked);
+        let reading = tokio::spawn(collect(pieces));
+        until("it samples", || mock.running() == 1).await;
+        let control = server.engine.control().unwrap();
+        control.pause(mode).await.unwrap();
+        control.set_version(Version::new("2")).await.unwrap();
+        control.resume().await.unwrap();
+        let got = reading.await.unwrap();
+        assert_eq!(
+            (got.ids(), &got.end.ending),
+            (long()[..40].to_vec(), &Ending::Length),
+            "{wire:?} {mode:?}"
+        );
+        let versions = got.versions();
+        assert!(
+            versions.iter().all(|version| ["default", "2", "?"].contains(&version.as_str())),
+            "{versions:?}"
+        );
+        let order: Vec<_> = versions.iter().filter(|version| *version != "?").collect();
+        assert!(order.is_sorted_by_key(|version| *version == "2"), "{wire:?} {mode:?}: {versions:?}");
+    }
+}
+
+#[tokio::test]
+async fn a_version_is_told_and_asked_without_aborting_anything() {
+    for wire in [Wire::Sglang, Wire::Vllm] {
+        let (mock, _) = mock(wire, [vec![11, 12, 2]], |options| options.eos = vec![2]).await;
+        let server = connect(&mock.url(), None, &quick()).await.unwrap();
+        let control = server.engine.control().unwrap();
+        assert_eq!(control.version().await.unwrap(), Some(Version::new("default")), "{wire:?}");
+        control.set_version(Version::new("7")).await.unwrap();
+        assert_eq!(control.version().await.unwrap(), Some(Version::new("7")), "{wire:?}");
+        let got = ask(server.engine.as_ref(), prompt("s", &[9]), &params()).await;
+        assert_eq!(got.versions(), ["7", "7", "7"], "{wire:?}");
+        control.flush().await.unwrap();
+        let load = control.load().await.unwrap();
+        assert_eq!((load.running, load.waiting), (0, 0), "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn keys_open_what_they_must() {
+    let (mock, _) = mock(Wire::Sglang, [vec![11, 2]], |options| {
+        (options.api_key, options.admin_key) = (Some("user".into()), Some("admin".into()));
+        options.eos = vec![2];
+    })
+    .await;
+    let options = Options { api_key: Some("user".into()), admin_key: Some("admin".into()), ..quick() };
+    let server = connect(&mock.url(), None, &options).await.unwrap();
+    assert_eq!(ask(server.engine.as_ref(), prompt("s", &[9]), &params()).await.ids(), [11, 2]);
+    server.engine.control().unwrap().flush().await.unwrap();
+    let without = connect(&mock.url(), None, &quick()).await.err().unwrap();
+    assert!(without.to_string().contains("401"), "{without}");
+}
+
+#[tokio::test]
+async fn orders_to_what_has_no_such_function_say_so() {
+    let (mock, _) = mock(Wire::LlamaCpp, [vec![11, 2]], |_| {}).await;
+    let server = connect(&mock.url(), None, &quick()).await.unwrap();
+    let control = server.engine.control().unwrap();
+    let answer =
+        verbatim_engine::give("l".into(), control, &Order::Pause(PauseMode::Abort), Duration::from_secs(1));
+    assert_eq!(answer.await.outcome.unwrap_err().to_string(), "this engine cannot pause");
+    let (mock, _) = crate::support::mock(Wire::Vllm, [vec![11, 2]], |options| options.dev_mode = false).await;
+    let server = connect(&mock.url(), None, &quick()).await.unwrap();
+    let refused = server.engine.control().unwrap().pause(PauseMode::Abort).await.unwrap_err();
+    assert_eq!(refused.to_string(), "this engine cannot pause");
+    let pieces = server.engine.generate(AttemptId::fresh(), prompt("s", &[9]), &params());
+    let pieces: Vec<Piece> = pieces.collect().await;
+    assert!(matches!(pieces.last(), Some(Piece::End(_))));
+}

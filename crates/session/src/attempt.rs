@@ -1,0 +1,233 @@
+//! One attempt at the engine.
+//!
+//! The invariant: when this returns, the engine has let go of the attempt, and what it sampled has
+//! been taken over or thrown away whole.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use futures::StreamExt;
+use verbatim_engine::{
+    AttemptId, Conversation, End, Ending, EngineError, Params, Piece, Prompt, Remedy, SessionKey, StopBy,
+};
+use verbatim_events::Finish;
+use verbatim_tokens::TokenId;
+
+use crate::TurnError;
+use crate::dispatch::{Order, Ticket};
+use crate::sampling::Live;
+use crate::turn::{Failure, Turn};
+
+/// How long an engine may take to confirm that an attempt is gone.
+const ABORT_GRACE: Duration = Duration::from_secs(10);
+/// How many replies of one turn may be thrown away before the turn fails.
+const MAX_DISCARDED: u32 = 3;
+
+/// What every attempt of a turn is made with.
+pub(crate) struct Request {
+    /// The whole prompt.
+    pub(crate) prompt: Arc<[TokenId]>,
+    /// How to sample, for the turn as a whole.
+    pub(crate) params: Params,
+    /// The first position whose routed experts are not known yet, if they are wanted.
+    pub(crate) experts_from: Option<usize>,
+    /// What the prompt spells, for an engine that parses.
+    pub(crate) conversation: Option<Arc<Conversation>>,
+}
+
+/// How one attempt ended.
+pub(crate) enum Attempt {
+    /// With it the turn ended.
+    Over(Finish),
+    /// The turn goes on: the engine or the gate aborted it, or it stopped for what is no stop of ours.
+    Aborted {
+        /// Whether it sampled anything.
+        progress: bool,
+    },
+    /// The turn goes on in spite of a failure.
+    Failed {
+        /// The failure.
+        error: EngineError,
+        /// Whether tokens of it were kept.
+        progress: bool,
+    },
+}
+
+/// What a turn put up with so far.
+#[derive(Default)]
+pub(crate) struct Patience {
+    /// Replies thrown away.
+    discarded: u32,
+    /// Since when the engine has yielded nothing but failures.
+    failing: Option<Instant>,
+}
+
+impl Turn {
+    /// One attempt, after the prompt and whatever earlier attempts sampled.
+    pub(crate) async fn attempt(
+        &mut self,
+        ticket: &mut Ticket,
+        live: &mut Live,
+        request: &Request,
+    ) -> Result<Attempt, Failure> {
+        let engine = Arc::clone(&self.shared.engine);
+        let began = Instant::now();
+        live.begin();
+        let before = live.sampled();
+        let (prompt, params) = self.next_prompt(live, request);
+        let stop_ids = params.stop_ids.clone();
+        let id = AttemptId::fresh();
+        let mut pieces = engine.generate(id, prompt, &params).fuse();
+        self.attempts += 1;
+        let mut aborting = false;
+        let mut told = false;
+        let end: Result<Option<End>, Failure> = loop {
+            let piece = tokio::select! {
+                piece = pieces.next() => piece,
+                order = ticket.next(), if !aborting => {
+                    if order == Order::Abort {
+                        aborting = true;
+                        if let Err(error) = engine.abort(id).await {
+                            break Ok(Some(Ending::Failed(error).into()));
+                        }
+                    }
+                    continue;
+                }
+                () = self.session.closing.cancelled() => break Err(Failure::Error(TurnError::Closed)),
+                () = self.sender.closed() => break Err(Failure::Gone),
+            };
+            match piece {
+                Some(Piece::More(increment)) => {
+                    if live.sampled() == 0 && !increment.ids.is_empty() {
+                        self.timings.first_token = began.elapsed();
+                    }
+                    match live.take(increment, self.deltas) {
+                        Ok((parts, tokens)) => told |= self.tell(parts, tokens),
+                        Err(error) => break Ok(Some(Ending::Failed(error).into())),
+                    }
+                    if live.is_stopped() {
+                        break Ok(None);
+                    }
+                }
+                Some(Piece::End(end)) => break Ok(Some(end)),
+                None => {
+                    let (tokens, reason) = (live.sampled() - before, "it ended without an end".into());
+                    break Ok(Some(Ending::Failed(EngineError::Cut { tokens, reason }).into()));
+                }
+            }
+        };
+        if !matches!(&end, Ok(Some(End { ending, .. })) if !matches!(ending, Ending::Failed(_))) {
+            // A result must not be seen before the engine has let go of its attempt.
+            let gone = async {
+                engine.abort(id).await?;
+                while let Some(Piece::More(_)) = pieces.next().await {}
+                Ok::<_, EngineError>(())
+            };
+            if tokio::time::timeout(ABORT_GRACE, gone).await.is_err() {
+                tracing::warn!(attempt = %id, "the engine did not confirm an abort");
+            }
+        }
+        drop(pieces);
+        self.timings.generate += began.elapsed();
+        let Some(mut end) = end? else { return Ok(Attempt::Over(Finish::Stop)) };
+        live.end(&end);
+        self.message = end.message.take().or(self.message.take());
+        let progress = live.sampled() > before;
+        if progress {
+            self.patience.failing = None;
+        }
+        if let Ending::Failed(error) = end.ending {
+            return self.recover(error, live, before, told);
+        }
+        // An engine may say that a turn was aborted or cut just after it sampled its last token.
+        if live.ids().last().is_some_and(|last| stop_ids.contains(last)) {
+            return Ok(Attempt::Over(Finish::Stop));
+        }
+        match end.ending {
+            Ending::Stop(StopBy::Text(_)) if !self.parses() && !live.stops_here((self.fresh)()) => {
+                // The engine looks for stop strings in all of the text; ours end content only.
+                Ok(if live.remaining() == 0 {
+                    Attempt::Over(Finish::Length)
+                } else {
+                    Attempt::Aborted { progress: true }
+                })
+            }
+            Ending::Stop(_) => Ok(Attempt::Over(Finish::Stop)),
+            Ending::Length => Ok(Attempt::Over(Finish::Length)),
+            Ending::Aborted if self.parses() => {
+                live.discard((self.fresh)());
+                Ok(Attempt::Aborted { progress: false })
+            }
+            Ending::Aborted if live.remaining() == 0 => Ok(Attempt::Over(Finish::Length)),
+            Ending::Aborted => Ok(Attempt::Aborted { progress }),
+            Ending::Failed(error) => Err(error.into()),
+        }
+    }
+
+    fn next_prompt(&self, live: &Live, request: &Request) -> (Prompt, Params) {
+        let ids: Arc<[TokenId]> = match live.ids() {
+            [] => Arc::clone(&request.prompt),
+            sampled => [&request.prompt, sampled].concat().into(),
+        };
+        let held = live.facts().experts.as_ref().map(|experts| experts.end());
+        let session = SessionKey(self.session.id().as_str().into());
+        let prompt = Prompt {
+            experts_from: request.experts_from.map(|from| held.unwrap_or(from)),
+            conversation: request.conversation.clone(),
+            ..Prompt::new(ids, session)
+        };
+        let params = Params {
+            max_tokens: live.remaining(),
+            // Going on with the first attempt's random numbers would repeat its draws.
+            seed: request.params.seed.map(|seed| seed.wrapping_add(u64::from(self.attempts) << 32)),
+            ..request.params.clone()
+        };
+        (prompt, params)
+    }
+
+    fn parses(&self) -> bool {
+        self.shared.engine.capabilities().parses
+    }
+
+    /// Decides whether a turn outlives a failed attempt.
+    fn recover(
+        &mut self,
+        error: EngineError,
+        live: &mut Live,
+        before: usize,
+        told: bool,
+    ) -> Result<Attempt, Failure> {
+        let remedy = match error.remedy() {
+            // The rest of a message that an engine parses cannot be had.
+            Remedy::Resume if self.parses() => Remedy::Discard,
+            remedy => remedy,
+        };
+        let progress = match remedy {
+            Remedy::Fail => return Err(error.into()),
+            Remedy::Resume => live.sampled() > before,
+            Remedy::Discard if live.sampled() > before => {
+                self.patience.discarded += 1;
+                if told || self.patience.discarded >= MAX_DISCARDED {
+                    return Err(error.into());
+                }
+                live.discard((self.fresh)());
+                false
+            }
+            Remedy::Discard => {
+                self.patience.discarded += 1;
+                if self.patience.discarded >= MAX_DISCARDED && error.remedy() == Remedy::Discard {
+                    return Err(error.into());
+                }
+                false
+            }
+        };
+        if !progress {
+            let since = *self.patience.failing.get_or_insert_with(Instant::now);
+            if since.elapsed() >= self.shared.settings.outage {
+                return Err(error.into());
+            }
+        }
+        tracing::info!(%error, kept = live.sampled(), "an attempt failed; the turn goes on");
+        Ok(Attempt::Failed { error, progress })
+    }
+}
