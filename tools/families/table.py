@@ -19,6 +19,8 @@ GOLDENS = ROOT / "crates/families/tests/goldens"
 SOURCES = ROOT / "crates/families/src"
 TABLE = ROOT / "docs/families.md"
 FILES = {"qwen36": "qwen35", "kimi25": "kimi", "kimi26": "kimi", "minimax_m25": "minimax", "minimax_m27": "minimax"}
+# Where the vocabulary is another model's.
+VOCABULARIES = {"deepseekv32": "DeepSeek V4's"}
 HEAD = """# Families, proven
 
 Written by `python3 tools/families/table.py`, which runs the tests and counts what they did.
@@ -27,12 +29,14 @@ Written by `python3 tools/families/table.py`, which runs the tests and counts wh
 |---|---|---|---|---|---|---|---|---|---|
 """
 NOTES = """
-- **Template**: the official chat template as a package carries it, with the first digits of its SHA-256. "+n" is the
-  number of edits that make it the template of a model that no package carries.
+- **Template**: the official chat template, or the official encoder where that is a Python program, as a package carries
+  it, with the first digits of its SHA-256. "+n" is the number of edits that make it the template of a model that no
+  package carries.
 - **Vocabulary**: *its own*, or a *surrogate*: 20,000 entries of Qwen3's with the family's special tokens. With a surrogate
-  the words and the special tokens are proven, the ids of the model are not. No package was found to have the vocabularies of GLM-4.7,
-  MiniMax M2 and Nemotron 3; those of Qwen3.5, Llama 3 and Mistral can be had and were not exercised here.
-- **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template
+  the words and the special tokens are proven, the ids of the model are not. No package has the vocabularies of GLM-4.7,
+  MiniMax M2, Nemotron 3, Kimi K2, Inkling and Llama 3.1; those of Qwen3.5 and Mistral can be had and were not exercised
+  here. DeepSeek V3.2 shares the words of V4's vocabulary, not all special tokens' ids.
+- **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template, or Python runs the encoder,
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
   where the template or a rule says so.
 - **Cuts**: places after an assistant's turn where what came before stayed as it was and the extension was what the whole has.
@@ -77,7 +81,7 @@ def main(check):
         of = lambda what: counts[f"{family}.{what}"]
         cases = sum(count for name, count in counts.items() if name.startswith(f"{family}.cases."))
         template = header["template"].removeprefix("tokenizer-") + (f" +{header['base']}" if header["base"] else "")
-        vocabulary = "surrogate" if header["vocabulary"] == "surrogate" else "its own"
+        vocabulary = "surrogate" if header["vocabulary"] == "surrogate" else VOCABULARIES.get(family, "its own")
         cells = [
             f"`{family}`", f"{template} `{header['sha256'][:12]}`", vocabulary, of("goldens"), of("differing"), of("refused"),
             of("cuts"), of("sessions"), of("replies"), cases,

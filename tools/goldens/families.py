@@ -239,11 +239,11 @@ FAMILIES = {
         "inkling_renderer.py", "surrogate", INKLING_EDITS, modes=[{}, {"reasoning_effort": 0.25}], fixed=True, spoken=[],
     ),
     "deepseekv32": Family(
-        "encoding_dsv32.py", "tokenizer-deepseek", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
+        "encoding_dsv32.py", "tokenizer-deepseek-v4", DEEPSEEKV32_EDITS, arguments={"drop_thinking": False}, modes=[{}, {"thinking": False}],
         refuses=[("rule 5", misplaced_system)], spoken=SPOKEN_BY_DEEPSEEK,
     ),
     "deepseekv4": Family(
-        "encoding_dsv4.py", "tokenizer-deepseek", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
+        "encoding_dsv4.py", "tokenizer-deepseek-v4", DEEPSEEKV4_EDITS, arguments={"drop_thinking": False},
         modes=[{"reasoning_effort": "max"}, {"thinking": False}], refuses=[("rule 4", late_system)], spoken=SPOKEN_BY_DEEPSEEK,
     ),
 }

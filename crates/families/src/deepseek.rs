@@ -8,7 +8,7 @@ use verbatim_chat::{Message, Role, StartState};
 
 use crate::RenderError;
 use crate::native::{End, Off, Page, Switch, Table};
-use crate::parser::{BARE, Thinking};
+use crate::parser::BARE;
 
 /// What both have in common.
 pub(crate) const TABLE: Table = Table {
@@ -17,9 +17,16 @@ pub(crate) const TABLE: Table = Table {
     assistant: "<｜Assistant｜>",
     end: End::Token("<｜end▁of▁sentence｜>", ""),
     stop: &["<｜end▁of▁sentence｜>"],
-    thinking: Some(&Thinking { off: Some("</think>"), closed: true, ..BARE }),
+    thinking: Some(&BARE),
     calling: None,
-    switch: Switch { on: ("<think>", StartState::Reasoning), off: "</think>", by: Off::Chat },
+    switch: Switch {
+        on: ("<think>", StartState::Reasoning),
+        off: "</think>",
+        by: Off::Chat,
+        names: SWITCHES,
+        muted: Some("</think>"),
+        ..Switch::NONE
+    },
     append: &[],
     fixed: &[("drop_thinking", false)],
     parsers: [&[], &[]],
@@ -29,7 +36,7 @@ pub(crate) const TABLE: Table = Table {
 pub(crate) const SPOKEN: &[&str] = &["<think>", "</think>", "｜DSML｜"];
 
 /// The names of the thinking switch, as SGLang and Miles know them (Miles §4.2).
-pub(crate) const SWITCHES: &[&str] = &["thinking_mode", "enable_thinking", "thinking"];
+const SWITCHES: &[&str] = &["thinking_mode", "enable_thinking", "thinking"];
 
 /// The system messages at the beginning, with the tools after the first of them, or after nothing.
 /// Returns how many there were.

@@ -115,10 +115,6 @@ impl Format for DeepSeekV32 {
         }
     }
 
-    fn switches(&self) -> &'static [&'static str] {
-        deepseek::SWITCHES
-    }
-
     fn spoken(&self) -> Option<&'static [&'static str]> {
         Some(deepseek::SPOKEN)
     }

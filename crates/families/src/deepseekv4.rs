@@ -104,10 +104,6 @@ impl Format for DeepSeekV4 {
         Said::plain(message)
     }
 
-    fn switches(&self) -> &'static [&'static str] {
-        deepseek::SWITCHES
-    }
-
     fn spoken(&self) -> Option<&'static [&'static str]> {
         Some(deepseek::SPOKEN)
     }

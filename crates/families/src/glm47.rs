@@ -46,7 +46,12 @@ const TABLE: Table = Table {
     stop: &["<|user|>", "<|observation|>", "<|endoftext|>"],
     thinking: Some(&Thinking { silent: Some("</think>"), ..BARE }),
     calling: Some(&Calling { format: GLM, gaps: NO_GAPS }),
-    switch: Switch { on: ("<think>", StartState::Reasoning), off: "</think>", by: Off::Falsy },
+    switch: Switch {
+        on: ("<think>", StartState::Reasoning),
+        off: "</think>",
+        by: Off::Falsy,
+        ..Switch::NONE
+    },
     append: ALL_ROLES,
     fixed: &[("clear_thinking", false)],
     parsers: [&["glm45"], &["glm47", "glm"]],

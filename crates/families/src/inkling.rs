@@ -18,11 +18,11 @@
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
-use verbatim_chat::{Arguments, Message, Role, StartState};
+use verbatim_chat::{Arguments, Message, Role};
 
 use crate::RenderError;
 use crate::calls::object;
-use crate::native::{ALL_ROLES, End, Format, Messages, Off, Page, Said, Switch, Table};
+use crate::native::{ALL_ROLES, End, Format, Messages, Page, Said, Switch, Table};
 use crate::parser::calls::Call;
 use crate::parser::channels::{Channels, Kind, Stroke};
 use crate::python::{Node, Style, dumps};
@@ -59,7 +59,7 @@ const TABLE: Table = Table {
     stop: &["<|content_model_end_sampling|>", "<|endoftext|>"],
     thinking: None,
     calling: None,
-    switch: Switch { on: ("", StartState::Content), off: "", by: Off::Never },
+    switch: Switch::NONE,
     append: ALL_ROLES,
     fixed: &[("enable_thinking", true)],
     parsers: [&["inkling"], &["inkling"]],

@@ -21,7 +21,7 @@ use crate::RenderError;
 use crate::kimi_tools::{compact, typescript};
 use crate::native::{ALL_ROLES, End, Format, Messages, Off, Page, Said, Switch, Table};
 use crate::parser::calls::KIMI;
-use crate::parser::{BARE, Blank, Calling, Gaps, Thinking};
+use crate::parser::{BARE, Blank, Calling, Gaps};
 
 /// One of the two.
 #[derive(Debug)]
@@ -52,9 +52,15 @@ const TABLE: Table = Table {
     assistant: "<|im_assistant|>assistant<|im_middle|>",
     end: End::Token("<|im_end|>", ""),
     stop: &["<|im_end|>", "[EOS]"],
-    thinking: Some(&Thinking { closed: true, ..BARE }),
+    thinking: Some(&BARE),
     calling: Some(&CALLING),
-    switch: Switch { on: ("<think>", StartState::Reasoning), off: "<think></think>", by: Off::False },
+    switch: Switch {
+        on: ("<think>", StartState::Reasoning),
+        off: "<think></think>",
+        by: Off::False,
+        names: &["thinking", "enable_thinking"],
+        ..Switch::NONE
+    },
     append: ALL_ROLES,
     fixed: &[("preserve_thinking", true)],
     parsers: [&["kimi_k2"], &["kimi_k2", "kimi_k2_raw_id"]],
@@ -99,9 +105,5 @@ impl Format for KimiK2 {
 
     fn said<'m>(&self, message: &'m Message) -> Said<'m> {
         Said::plain(message)
-    }
-
-    fn switches(&self) -> &'static [&'static str] {
-        &["thinking", "enable_thinking"]
     }
 }

@@ -14,9 +14,9 @@ use crate::{
 
 /// Every family's name.
 pub const NAMES: &[&str] = &[
+    "default",
     "deepseekv32",
     "deepseekv4",
-    "default",
     "glm47",
     "inkling",
     "kimi25",

@@ -45,7 +45,7 @@ const TABLE: Table = Table {
     stop: &["[e~["],
     thinking: Some(&Thinking { silent: Some(""), ..QWEN }),
     calling: Some(&Calling { format: MINIMAX, gaps: GAPS }),
-    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: "", by: Off::Never },
+    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: "", by: Off::Never, ..Switch::NONE },
     append: NO_SYSTEM,
     fixed: &[("clear_thinking", false), ("enable_thinking", true)],
     parsers: [&["minimax-append-think", "minimax"], &["minimax-m2"]],

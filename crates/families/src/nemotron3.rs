@@ -45,7 +45,12 @@ const TABLE: Table = Table {
         ..BARE
     }),
     calling: Some(&Calling { format: QWEN_CODER, gaps: GAPS }),
-    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: "<think></think>", by: Off::Falsy },
+    switch: Switch {
+        on: ("<think>\n", StartState::Reasoning),
+        off: "<think></think>",
+        by: Off::Falsy,
+        ..Switch::NONE
+    },
     append: ALL_ROLES,
     fixed: &[("truncate_history_thinking", false)],
     parsers: [&["nemotron_3"], &["qwen3_coder"]],

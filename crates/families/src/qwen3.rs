@@ -39,7 +39,7 @@ pub(crate) const TABLE: Table = Table {
     stop: STOP,
     thinking: Some(&QWEN),
     calling: Some(&THINKING_CALLING),
-    switch: Switch { on: ("", StartState::Content), off: SILENT, by: Off::False },
+    switch: Switch { on: ("", StartState::Content), off: SILENT, by: Off::False, ..Switch::NONE },
     append: ALL_ROLES,
     fixed: &[("clear_thinking", false)],
     parsers: [&["qwen3"], CALL_PARSERS],

@@ -49,7 +49,12 @@ const TABLE: Table = Table {
     stop: STOP,
     thinking: Some(&QWEN),
     calling: Some(&Calling { format: QWEN_CODER, gaps: GAPS }),
-    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: qwen3::SILENT, by: Off::False },
+    switch: Switch {
+        on: ("<think>\n", StartState::Reasoning),
+        off: qwen3::SILENT,
+        by: Off::False,
+        ..Switch::NONE
+    },
     append: NO_SYSTEM,
     fixed: &[("clear_thinking", false), ("preserve_thinking", true)],
     parsers: [&["qwen3"], &["qwen3_coder"]],

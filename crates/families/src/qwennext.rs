@@ -18,7 +18,7 @@ pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None };
 /// Its rules.
 const TABLE: Table = Table {
     name: "qwennext",
-    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: "", by: Off::Never },
+    switch: Switch { on: ("<think>\n", StartState::Reasoning), off: "", by: Off::Never, ..Switch::NONE },
     fixed: &[("clear_thinking", false), ("enable_thinking", true)],
     parsers: [&["qwen3-thinking", "qwen3"], qwen3::TABLE.parsers[1]],
     ..qwen3::TABLE

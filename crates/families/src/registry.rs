@@ -4,8 +4,9 @@
 //! refused, and nothing is parsed by a guess.
 
 use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
+use crate::parser::channels::Channels;
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, kimi, llama3, mistral};
+use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, inkling, kimi, llama3, mistral};
 
 /// Reasoning parsers.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
@@ -20,6 +21,7 @@ const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("kimi", Some(&KIMI)),
     ("kimi_k2", Some(&BARE)),
     ("minimax", Some(&BEGUN)),
+    ("inkling", None),
     ("mistral", Some(&mistral::THINKING)),
     ("nemotron_3", Some(&NEMOTRON)),
     ("step3", Some(&BEGUN)),
@@ -45,12 +47,14 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("glm", Some(&GLM_CALLS)),
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
+    ("kimi_k2", Some(&kimi::CALLING)),
+    ("kimi_k2_raw_id", Some(&kimi::CALLING)),
+    ("inkling", None),
+    ("llama3", Some(&llama3::CALLING)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
+    ("mistral", Some(&mistral::CALLING)),
     ("deepseekv32", Some(&deepseekv32::CALLING)),
     ("deepseekv4", Some(&deepseekv4::CALLING)),
-    ("kimi_k2", Some(&kimi::CALLING)),
-    ("llama3", Some(&llama3::CALLING)),
-    ("mistral", Some(&mistral::CALLING)),
 ];
 
 const CODER: Calling = Calling {
@@ -68,6 +72,18 @@ const MINIMAX_CALLS: Calling = Calling {
 
 /// What the options name.
 pub(crate) type Parsers = (Option<&'static Thinking>, Option<&'static Calling>);
+
+/// The format of turns that are cut into messages, which both names must ask for: it is one parser.
+pub(crate) fn channels(options: &Options) -> Result<Option<&'static dyn Channels>, FamilyError> {
+    let asked = [&options.reasoning_parser, &options.tool_call_parser];
+    match asked.map(|name| name.as_deref() == Some("inkling")) {
+        [true, true] => Ok(Some(&inkling::FORMAT)),
+        [false, false] => Ok(None),
+        _ => Err(FamilyError::Template {
+            reason: "parser \"inkling\" reads reasoning and calls together; name it for both".to_owned(),
+        }),
+    }
+}
 
 /// The parsers that the options name.
 pub(crate) fn parsers(options: &Options) -> Result<Parsers, FamilyError> {

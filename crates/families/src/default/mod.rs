@@ -20,8 +20,9 @@ use verbatim_tokenizer::{Piece, SpecialSplitter, Tokenizer};
 use verbatim_tokens::{Runs, TokenId};
 
 use crate::arguments::Arguments;
+use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
-use crate::registry::parsers;
+use crate::registry::{channels, parsers};
 use crate::script::Script;
 use crate::{
     Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene, Source,
@@ -48,6 +49,8 @@ pub(crate) struct Templated {
     /// Whether the template asks for the time.
     reads_clock: bool,
     grammar: Arc<Grammar>,
+    /// Where turns are cut into messages: how, and at which tokens.
+    channels: Option<(&'static dyn Channels, Arc<Cuts>)>,
     warnings: Vec<String>,
 }
 
@@ -72,11 +75,14 @@ impl Templated {
             stop: tokens::stop_tokens(&*tokenizer, options)?,
             reads_clock: template.contains("strftime_now"),
             grammar: Arc::new(Grammar::new(&*tokenizer, &[], thinking, calling)),
+            channels: None,
             warnings: Vec::new(),
             tokenizer,
         };
         family.find_end()?;
         family.grammar = Arc::new(Grammar::new(&*family.tokenizer, &family.stop, thinking, calling));
+        let cuts = |format| (format, Arc::new(Cuts::new(format, &family.stop, &*family.tokenizer)));
+        family.channels = channels(options)?.map(cuts);
         family.warnings = proof::prove(&family)?;
         Ok(family)
     }
@@ -148,8 +154,12 @@ impl Family for Templated {
     }
 
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser> {
+        if let Some((format, cuts)) = &self.channels {
+            let (tokenizer, cuts) = (Arc::clone(&self.tokenizer), Arc::clone(cuts));
+            return Box::new(ChannelParser::new(*format, tokenizer, cuts, call_prefix));
+        }
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
-        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, false, call_prefix))
     }
 
     fn reply(

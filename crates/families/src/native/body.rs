@@ -89,9 +89,9 @@ impl Native {
         }
         let said = self.format.said(message);
         let mut body = String::new();
-        match self.table.thinking.and_then(|thinking| thinking.off) {
-            Some(off) if !self.thinks(page.scene) => body.push_str(off),
-            _ => self.think(&said, StartState::Content, &mut body),
+        match self.table.switch.muted.filter(|_| !self.thinks(page.scene)) {
+            Some(muted) => body.push_str(muted),
+            None => self.think(&said, StartState::Content, &mut body),
         }
         body.push_str(&said.content);
         self.calls(message, &said.content, Some(at), &mut body)?;
@@ -205,7 +205,7 @@ impl Native {
                 Arguments::Json(_) => None,
             };
             let (name, id) = (call.name.as_str(), call.id.as_deref());
-            let written = Written { name, arguments: &arguments, id, nth, text, sampled };
+            let written = Written { id, nth, name, arguments: &arguments, text, sampled };
             calling.format.write(&written, body);
             if nth + 1 == message.tool_calls.len() || !block {
                 body.push_str(close);

@@ -44,19 +44,13 @@ pub(crate) trait Format: Send + Sync {
     /// [`RenderError`] for one that the family cannot show there.
     fn message(&self, messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError>;
 
-    /// Takes an assistant's message apart as the template does.
-    fn said<'m>(&self, message: &'m Message) -> Said<'m>;
-
-    /// What opens an assistant's turn after `previous`.
+    /// What opens an assistant's turn after a message.
     fn opener(&self, _previous: Option<&Message>) -> &'static str {
         self.table().assistant
     }
 
-    /// The template arguments that switch thinking, the one that counts first. Those that a request
-    /// gives must agree.
-    fn switches(&self) -> &'static [&'static str] {
-        &["enable_thinking"]
-    }
+    /// Takes an assistant's message apart as the template does.
+    fn said<'m>(&self, message: &'m Message) -> Said<'m>;
 
     /// How turns are cut into messages, where they are.
     fn channels(&self) -> Option<&'static dyn Channels> {
@@ -150,18 +144,20 @@ impl Native {
 
     /// Whether the model is left to think.
     fn thinks(&self, scene: Scene<'_>) -> bool {
-        let mut given = self.format.switches().iter().map(|name| self.arguments.get(scene.setup, name));
-        self.table.switch.thinks(given.find_map(|value| value))
+        let switch = self.table.switch;
+        let asked = switch.names.iter().find_map(|name| self.arguments.get(scene.setup, name));
+        switch.thinks(asked)
     }
 
     /// Refuses template arguments that contradict what is fixed, or one another.
     fn check(&self, scene: Scene<'_>) -> Result<(), RenderError> {
         self.arguments.check(scene.setup)?;
-        let given = self.format.switches().iter();
+        let switch = self.table.switch;
+        let given = switch.names.iter();
         let mut given = given.filter_map(|name| Some((*name, self.arguments.get(scene.setup, name)?)));
         let Some((first, decides)) = given.next() else { return Ok(()) };
-        let thinks = self.table.switch.thinks(Some(decides));
-        match given.find(|(_, value)| self.table.switch.thinks(Some(value)) != thinks) {
+        let thinks = switch.thinks(Some(decides));
+        match given.find(|(_, value)| switch.thinks(Some(value)) != thinks) {
             None => Ok(()),
             Some((name, value)) => Err(RenderError::Argument {
                 name: name.to_owned(),
@@ -258,7 +254,8 @@ impl Family for Native {
         if let Some(channels) = self.format.channels() {
             return Box::new(ChannelParser::new(channels, tokenizer, Arc::clone(&self.cuts), call_prefix));
         }
-        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, call_prefix))
+        let closed = start == StartState::Content && !self.thinks(scene);
+        Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, closed, call_prefix))
     }
 
     fn reply(

@@ -51,8 +51,14 @@ pub(crate) struct Switch {
     pub(crate) on: (&'static str, StartState),
     /// What it says where it is not.
     pub(crate) off: &'static str,
-    /// Which values of `enable_thinking` switch it off.
+    /// Which values of the argument switch it off.
     pub(crate) by: Off,
+    /// What the argument is called; of several the first that is given decides.
+    pub(crate) names: &'static [&'static str],
+    /// Whether a model thinks where nothing is said.
+    pub(crate) unasked: bool,
+    /// What history has in place of every think block where the model does not think.
+    pub(crate) muted: Option<&'static str>,
 }
 
 /// What switches thinking off.
@@ -70,12 +76,20 @@ pub(crate) enum Off {
 
 impl Switch {
     /// The format has no thinking.
-    pub(crate) const NONE: Self = Self { on: ("", StartState::Content), off: "", by: Off::Never };
+    pub(crate) const NONE: Self = Self {
+        on: ("", StartState::Content),
+        off: "",
+        by: Off::Never,
+        names: &["enable_thinking"],
+        unasked: true,
+        muted: None,
+    };
 
     /// Whether the model is left to think.
-    pub(crate) fn thinks(&self, enable_thinking: Option<&Value>) -> bool {
-        match (self.by, enable_thinking) {
-            (Off::Never, _) | (_, None) => true,
+    pub(crate) fn thinks(&self, asked: Option<&Value>) -> bool {
+        match (self.by, asked) {
+            (Off::Never, _) => true,
+            (_, None) => self.unasked,
             (Off::False, Some(value)) => *value != Value::Bool(false),
             (Off::Falsy, Some(value)) => is_true(value),
             (Off::Chat, Some(value)) => is_true(value) && *value != "chat",

@@ -52,11 +52,6 @@ pub(crate) struct Thinking {
     pub(crate) silent: Option<&'static str>,
     /// Whether a turn begins inside the block although its prompt does not say so.
     pub(crate) begun: bool,
-    /// What stands in history for any turn where the prompt switches thinking off; `None` where that
-    /// changes nothing.
-    pub(crate) off: Option<&'static str>,
-    /// Whether a prompt that does not leave its block open has closed one, so that none can open.
-    pub(crate) closed: bool,
 }
 
 /// `<think>` and `</think>` alone.
@@ -69,8 +64,6 @@ pub(crate) const BARE: Thinking = Thinking {
     always_after: true,
     silent: None,
     begun: false,
-    off: None,
-    closed: false,
 };
 
 /// On lines of their own, as Qwen's have been since Qwen3.

@@ -34,15 +34,17 @@ pub(crate) struct TurnParser {
 
 impl TurnParser {
     /// A parser of a turn that starts in `start`; without `tools`, what looks like a call is
-    /// content.
+    /// content, and where the prompt has `closed` the think block, so is another one.
     pub(crate) fn new(
         tokenizer: Arc<dyn Tokenizer>,
         grammar: Arc<Grammar>,
         start: StartState,
         tools: &[Tool],
+        closed: bool,
         call_prefix: &str,
     ) -> Self {
         let mut turn = Turn::new(Arc::clone(&grammar), Types::of(tools), start, call_prefix);
+        turn.begun |= closed;
         turn.bare = !tools.is_empty() && grammar.calling.is_some_and(|c| c.format.ends_with_turn());
         Self { feed: Feed::new(tokenizer, grammar, !tools.is_empty()), turn }
     }

@@ -53,7 +53,6 @@ pub(super) struct Turn {
 impl Turn {
     pub(super) fn new(grammar: Arc<Grammar>, types: Types, start: StartState, call_prefix: &str) -> Self {
         let thinking = start == StartState::Reasoning;
-        let closed = grammar.thinking.is_some_and(|thinking| thinking.closed);
         Self {
             at: if thinking { At::Reasoning { fresh: false } } else { At::Content },
             grammar,
@@ -66,7 +65,7 @@ impl Turn {
             held: 0,
             lead: 0,
             led: 0,
-            begun: thinking || closed,
+            begun: thinking,
             after_call: false,
             bare: false,
             told: 0,

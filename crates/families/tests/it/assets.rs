@@ -76,7 +76,7 @@ pub(crate) fn family(name: &'static str) -> &'static Model {
     loaded.entry(name).or_insert_with(|| {
         let tokenizer = match name {
             "qwen3" | "qwennext" => tokenizer(&read("tokenizer-qwen3", "tokenizer.json")),
-            "deepseekv32" | "deepseekv4" => tokenizer(&read("tokenizer-deepseek", "tokenizer.json")),
+            "deepseekv32" | "deepseekv4" => tokenizer(&read("tokenizer-deepseek-v4", "tokenizer.json")),
             "qwen25" => tokenizer(&read("tokenizer-qwen25", "tokenizer.json")),
             "smollm2" => tokenizer(gguf::smollm2(&read("smollm2-135m-instruct", "model.gguf")).0.as_bytes()),
             name => surrogate(name),

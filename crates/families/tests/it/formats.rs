@@ -288,3 +288,26 @@ fn a_parser_that_contradicts_the_family_is_refused_by_name() {
         "reasoning parser \"deepseek-r1\": family glm47 has glm45; leave it out"
     );
 }
+
+/// DeepSeek's parameters say themselves whether they are text; the schema is not asked.
+#[test]
+fn dsml_parameters_say_what_they_are() {
+    let model = family("deepseekv4");
+    let read = |parameters: &str| {
+        let text = format!(
+            "\n\n<｜DSML｜tool_calls>\n<｜DSML｜invoke name=\"f\">\n{parameters}</｜DSML｜invoke>\n</｜DSML｜tool_calls>"
+        );
+        let (_, parsed) = parse(model, &tools(), StartState::Content, &model.ids(&text), &[]);
+        assert_eq!(parsed.message.content.text(), "");
+        parsed.message.tool_calls[0].arguments.text().into_owned()
+    };
+    let parameter = |key: &str, string: bool, value: &str| {
+        format!("<｜DSML｜parameter name=\"{key}\" string=\"{string}\">{value}</｜DSML｜parameter>\n")
+    };
+    assert_eq!(read(&parameter("whole", true, "12")), "{\"whole\": \"12\"}");
+    assert_eq!(read(&parameter("text", false, "[1,  2.50]")), "{\"text\": [1,  2.50]}");
+    assert_eq!(read(&parameter("text", false, "no json")), "{\"text\": \"no json\"}");
+    assert_eq!(read("\n"), "{}");
+    let both = parameter("a", true, " x\n</｜DSML｜tool_calls> ") + &parameter("b", false, "true");
+    assert_eq!(read(&both), "{\"a\": \" x\\n</｜DSML｜tool_calls> \", \"b\": true}");
+}

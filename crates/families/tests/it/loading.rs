@@ -15,7 +15,7 @@ fn fixed(value: Value) -> Map<String, Value> {
 fn a_family_is_found_by_its_name_only() {
     let error = load("qwen4", Arc::clone(&QWEN3.tokenizer), None, &Map::new()).err().unwrap();
     assert_eq!(error, FamilyError::Unknown { name: "qwen4".into(), known: NAMES.to_vec() });
-    assert!(error.to_string().contains("use one of: deepseekv32"), "{error}");
+    assert!(error.to_string().contains("use one of: default, deepseekv32"), "{error}");
     assert_eq!(QWEN25.family.name(), "qwen25");
 }
 

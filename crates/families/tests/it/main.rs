@@ -20,5 +20,8 @@ mod parsing;
 mod promises;
 mod round_trip;
 mod rules;
+mod rules_deepseek;
+mod rules_kimi;
+mod rules_llama_inkling;
 mod rules_tagged;
 mod templates;

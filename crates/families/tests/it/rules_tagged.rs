@@ -267,3 +267,35 @@ fn mistrals_calls_end_themselves() {
     let broken = "[TOOL_CALLS]f{}[TOOL_CALLS]g[ARGS]{}";
     assert_eq!(read(broken), ("[TOOL_CALLS]f{}".into(), vec!["g {}".into()], vec![Flaw::CallMalformed]));
 }
+
+/// Kimi's ids name the function and come back as they are; lightseekorg/smg#1636: arguments on
+/// several lines were missed.
+#[test]
+fn kimis_ids_are_the_models_own() {
+    let model = family("kimi26");
+    let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+    let section = |calls: &str| format!("<|tool_calls_section_begin|>{calls}<|tool_calls_section_end|>");
+    let call = |id: &str, arguments: &str| {
+        format!("<|tool_call_begin|>{id}<|tool_call_argument_begin|>{arguments}<|tool_call_end|>")
+    };
+    let read = |text: &str| parse(model, &setup, StartState::Content, &model.ids(text), &[]).1;
+    let arguments = "{\n  \"a\": \"x\\n</tool>\",\n  \"b\": [1,  2]\n}";
+    let parsed = read(&section(&(call("functions.f:3", arguments) + &call("g:12", "{}"))));
+    let calls = parsed.message.tool_calls.iter();
+    let calls: Vec<_> = calls
+        .map(|call| (call.id.clone().unwrap(), call.name.clone(), call.arguments.text().into_owned()))
+        .collect();
+    let owned =
+        |id: &str, name: &str, arguments: &str| (id.to_owned(), name.to_owned(), arguments.to_owned());
+    assert_eq!(calls, [owned("functions.f:3", "f", arguments), owned("g:12", "g", "{}")]);
+    for broken in [
+        call("f", "{}"),
+        call("functions.f:x", "{}"),
+        call("functions.f:0", "[1]"),
+        call("functions.f:0", "{"),
+    ] {
+        let text = section(&broken);
+        let parsed = read(&text);
+        assert_eq!((parsed.message.content.text().as_ref(), parsed.flaws.len()), (text.as_str(), 1));
+    }
+}

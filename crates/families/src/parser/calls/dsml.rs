@@ -3,8 +3,8 @@
 
 use serde_json::value::RawValue;
 
-use super::types::Pairs;
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name};
+use super::types::{Pairs, text};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
 use crate::python::{Node, Style, dumps};
 
 /// `<｜DSML｜invoke name="NAME">` and `<｜DSML｜parameter name="KEY" string="true|false">` in a block.
@@ -52,7 +52,7 @@ impl CallFormat for Dsml {
             while let Some(parameter) = inside.trim_start().strip_prefix(PARAMETER) {
                 let (key, after) = parameter.split_once(IS_STRING)?;
                 let (is_string, after) = after.split_once("\">")?;
-                let (text, after) = value(after)?;
+                let (text, after) = value(after, PARAMETER_END, [PARAMETER, INVOKE_END])?;
                 if pairs.has(key) {
                     return None;
                 }
@@ -92,26 +92,11 @@ impl CallFormat for Dsml {
     }
 }
 
-/// A value as JSON text: the model's own where it says that it wrote JSON.
-fn read_value(is_string: &str, text: &str) -> Option<String> {
+/// A value as JSON text: the model's own where it says that it wrote JSON, and did.
+fn read_value(is_string: &str, value: &str) -> Option<String> {
     match is_string {
-        "true" => {
-            let mut out = String::with_capacity(text.len() + 2);
-            dumps(&Node::Text(text.to_owned()), &Style::default(), &mut out);
-            Some(out)
-        }
-        "false" => serde_json::from_str::<&RawValue>(text).ok().map(|raw| raw.get().to_owned()),
+        "false" if serde_json::from_str::<&RawValue>(value).is_ok() => Some(value.trim().to_owned()),
+        "true" | "false" => Some(text(value)),
         _ => None,
     }
-}
-
-/// A value and what follows it: up to the first closing tag after which another parameter or the
-/// invocation's end stands.
-fn value(text: &str) -> Option<(&str, &str)> {
-    text.match_indices(PARAMETER_END).find_map(|(at, tag)| {
-        let after = &text[at + tag.len()..];
-        let next = after.trim_start();
-        let ends = next.starts_with(PARAMETER) || next.starts_with(INVOKE_END);
-        ends.then(|| (&text[..at], after))
-    })
 }

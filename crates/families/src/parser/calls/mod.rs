@@ -40,14 +40,14 @@ pub(crate) struct Call {
 /// A call to be written.
 #[derive(Debug)]
 pub(crate) struct Written<'c> {
+    /// Its id, for formats that have one.
+    pub(crate) id: Option<&'c str>,
+    /// Its place in the turn.
+    pub(crate) nth: usize,
     /// The function.
     pub(crate) name: &'c str,
     /// Its arguments.
     pub(crate) arguments: &'c [(String, Node)],
-    /// Its id, where it has one.
-    pub(crate) id: Option<&'c str>,
-    /// Its position among the turn's calls.
-    pub(crate) nth: usize,
     /// Its arguments as they came, where they came as text.
     pub(crate) text: Option<&'c str>,
     /// Whether it is written as a model would sample it, not as history shows it.
