@@ -1,0 +1,1 @@
+"""What is shown of Verbatim on real engines; ../evidence runs it."""
