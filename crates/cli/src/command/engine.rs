@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use comfy_table::presets::NOTHING;
 use comfy_table::{ContentArrangement, Table};
-use verbatim_engine_http::connect;
+use verbatim_engine_http::{Options, Parse, connect};
 use verbatim_stages::engine::{EngineReport, State, inspect};
 use verbatim_tokens::TokenId;
 
@@ -19,7 +19,9 @@ pub(crate) async fn probe(args: EngineProbe) -> anyhow::Result<ExitCode> {
     flags.url = vec![args.server.clone()];
     let config = settings(&flags, &[])?.config;
     let _telemetry = Telemetry::start(&config.log)?;
-    let server = connect(&args.server, model::kind(&config.engine), &model::options(&config.engine)?).await?;
+    // Whoever parses, ids and logprobs are what is looked at.
+    let options = Options { parse: Parse::Family, ..model::options(&config.engine)? };
+    let server = connect(&args.server, model::kind(&config.engine), &options).await?;
     let ids = match args.ids.is_empty() {
         false => args.ids.into_iter().map(TokenId).collect(),
         true => model::question(&config, &server).unwrap_or_else(|error| {

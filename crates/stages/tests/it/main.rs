@@ -1,0 +1,9 @@
+//! What stages say of what they are shown.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "a test that cannot go on has failed"
+)]
+
+mod template;
