@@ -16,6 +16,10 @@
 //!    program writes its bare text, which elsewhere would be somebody else's.
 //! 6. Thinking is on unless `thinking_mode`, `enable_thinking` or `thinking` says otherwise; where
 //!    several are given they must agree. The program has no default.
+//!
+//! The words about tools are those of the program's copies in SGLang and vLLM. The template that
+//! llama.cpp carries has empty lines between their paragraphs; which of the two the model was trained
+//! on cannot be told here.
 
 use verbatim_chat::{Message, Role};
 
