@@ -60,6 +60,12 @@ impl Ordered {
     }
 }
 
+/// An order, from who may give one.
+fn ordered(app: &App, headers: &HeaderMap, body: Body) -> Result<Ordered, ApiError> {
+    app.controlled(headers)?;
+    error::optional(&body?)
+}
+
 fn seconds(field: &str, asked: Option<f64>, usual: f64) -> Result<Duration, ApiError> {
     Duration::try_from_secs_f64(asked.unwrap_or(usual)).map_err(|error| ApiError::invalid(field, error))
 }
@@ -72,8 +78,7 @@ pub(crate) async fn pause(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
-    let asked: Ordered = error::optional(&body?)?;
+    let asked = ordered(&app, &headers, body)?;
     let running = match asked.mode {
         None | Some(PauseMode::Abort) => Running::Abort,
         Some(PauseMode::Retract | PauseMode::InPlace | PauseMode::Drain) => Running::Keep,
@@ -92,8 +97,7 @@ pub(crate) async fn resume(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
-    let asked: Ordered = error::optional(&body?)?;
+    let asked = ordered(&app, &headers, body)?;
     let paused = app.sessions.engine().fleet().is_some_and(|fleet| {
         fleet.members().iter().any(|member| member.health == verbatim_engine::Health::Paused)
     });
@@ -114,8 +118,7 @@ pub(crate) async fn flush(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
-    let asked: Ordered = error::optional(&body?)?;
+    let asked = ordered(&app, &headers, body)?;
     let answers = tell(&app, Order::Flush, asked.deadline()?).await;
     Ok(reply(&app, answers))
 }
@@ -127,8 +130,7 @@ pub(crate) async fn version(
     headers: HeaderMap,
     body: Body,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
-    let mut asked: Ordered = error::optional(&body?)?;
+    let mut asked = ordered(&app, &headers, body)?;
     let deadline = asked.deadline()?;
     let order = asked.version.take().map_or(Order::Version, Order::SetVersion);
     let answers = tell(&app, order, deadline).await;

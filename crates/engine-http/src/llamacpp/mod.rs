@@ -5,6 +5,7 @@
 //! connection, which loses what it sampled; the server does not notice and finishes the reply for
 //! nobody. There is no pause and no version.
 
+mod connect;
 mod control;
 mod reply;
 mod score;
@@ -14,6 +15,7 @@ use serde_json::Value;
 use verbatim_engine::{AttemptId, EngineError, Params, Prompt, Score};
 use verbatim_tokens::TokenId;
 
+pub(crate) use self::connect::{Props, connect};
 use self::control::Plane;
 use self::reply::Reply;
 use crate::Options;

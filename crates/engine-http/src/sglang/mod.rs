@@ -7,6 +7,7 @@
 //! all `n` tokens again. Without that flag a reply is therefore asked for whole.
 
 mod chat;
+mod connect;
 mod control;
 mod meta;
 mod reply;
@@ -16,6 +17,7 @@ use serde_json::{Value, json};
 use verbatim_engine::{AttemptId, EngineError, Params, Prompt, Score};
 
 pub(crate) use self::chat::SglangChat;
+pub(crate) use self::connect::connect;
 use self::control::Plane;
 use self::reply::{Chunks, Reply};
 use self::request::Generate;

@@ -4,6 +4,7 @@
 //! are raw unless the server runs with another `--logprobs-mode`.
 
 mod chat;
+mod connect;
 mod control;
 mod reply;
 mod request;
@@ -12,6 +13,7 @@ use serde_json::{Value, json};
 use verbatim_engine::{AttemptId, EngineError, Params, Prompt, Score};
 
 pub(crate) use self::chat::VllmChat;
+pub(crate) use self::connect::{Release, connect};
 use self::control::Plane;
 use self::reply::Reply;
 use self::request::{Complete, Generate};
