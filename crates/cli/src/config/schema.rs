@@ -153,9 +153,11 @@ pub(crate) struct FamilyConfig {
     /// `default`: a Jinja file in place of the model's own template.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) chat_template: Option<PathBuf>,
-    /// `default`: how reasoning is parsed, by SGLang's name.
+    /// How reasoning is parsed, by SGLang's name. `auto` is a named family's own; of `default` it is `none`.
+    /// A named family refuses another one than its own.
     pub(crate) reasoning_parser: String,
-    /// `default`: how tool calls are parsed, by SGLang's name.
+    /// How tool calls are parsed, by SGLang's name. `auto` is a named family's own; of `default` it is
+    /// `hermes`.
     pub(crate) tool_call_parser: String,
     /// Template arguments under each request's own.
     pub(crate) template_arguments: Map<String, Value>,
@@ -166,8 +168,8 @@ impl Default for FamilyConfig {
         Self {
             name: "auto".into(),
             chat_template: None,
-            reasoning_parser: "none".into(),
-            tool_call_parser: "hermes".into(),
+            reasoning_parser: "auto".into(),
+            tool_call_parser: "auto".into(),
             template_arguments: Map::new(),
         }
     }

@@ -32,7 +32,16 @@ pub(super) fn family(
         "auto" => tell(hints),
         name => name,
     };
-    let mut options = Options::default();
+    let chosen = |parser: &str, usual: Option<&str>| match parser {
+        "auto" => usual.map(str::to_owned),
+        parser => Some(parser.to_owned()),
+    };
+    let usual = |parser| (name == "default").then_some(parser);
+    let mut options = Options {
+        reasoning_parser: chosen(&config.reasoning_parser, usual("none")),
+        tool_call_parser: chosen(&config.tool_call_parser, usual("hermes")),
+        ..Options::default()
+    };
     if name == "default" {
         options.template = match &config.chat_template {
             Some(path) => Some(
@@ -47,8 +56,6 @@ pub(super) fn family(
             }
         }
         options.special_tokens = tokens;
-        options.reasoning_parser = Some(config.reasoning_parser.clone());
-        options.tool_call_parser = Some(config.tool_call_parser.clone());
     } else if config.chat_template.is_some() {
         anyhow::bail!("family.chat_template is for family default; family {name} renders natively");
     }

@@ -38,7 +38,11 @@ fn config_prints_every_setting_and_where_it_came_from() {
 
 #[test]
 fn mistakes_are_named_with_the_way_out() {
-    let cases: [(&[&str], &str); 7] = [
+    let cases: [(&[&str], &str); 8] = [
+        (
+            &["serve", "--engine", "sim", "--family", "smollm2", "--set", "family.tool_call_parser=kimi_k2"],
+            "kimi_k2",
+        ),
         (&["serve", "--set", "sampling.temprature=1"], "temprature"),
         (&["serve", "--engine", "gpu"], "engine.kind"),
         (&["serve", "--model", "no-such-model"], "smollm2-135m-instruct"),

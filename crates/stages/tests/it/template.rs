@@ -26,7 +26,8 @@ fn a_native_family_holds_at_every_cut() {
         let report = template(load(name, tokenizer(), None, &Map::new()).unwrap().as_ref());
         assert_eq!(report.differences, [], "{name}");
         assert!(
-            report.holds && report.cuts > 90 && report.replies > 60,
+            // A family with one way of thinking is tried at fewer.
+            report.holds && report.cuts > 70 && report.replies > 60,
             "{name}: {} {}",
             report.cuts,
             report.replies
