@@ -235,3 +235,31 @@ fn engines_are_paused_changed_and_told_through_the_control_routes() {
         assert_eq!((status, &told["engines"][0]["ok"]), (502, &json!(false)), "who did not do it is named");
     });
 }
+
+/// What a user has of a model that only the servers can load: a tokenizer, a template, a `config.json`.
+#[test]
+fn a_model_that_runs_elsewhere_needs_no_weights_here() {
+    let runtime = Runtime::new().unwrap();
+    let mock = server(&runtime, Wire::Vllm, Duration::ZERO);
+    let cache = std::env::var_os("VERBATIM_CACHE").map_or_else(
+        || std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")),
+        std::path::PathBuf::from,
+    );
+    let folder = tempfile::tempdir().unwrap();
+    for file in ["tokenizer.json", "tokenizer_config.json"] {
+        let from = cache.join("assets/tokenizer-qwen3").join(file);
+        std::fs::copy(&from, folder.path().join(file)).unwrap();
+    }
+    let config =
+        r#"{"architectures": ["Qwen3MoeForCausalLM"], "model_type": "qwen3_moe", "vocab_size": 151936}"#;
+    std::fs::write(folder.path().join("config.json"), config).unwrap();
+    let model = folder.path().to_str().unwrap();
+    let mut command = verbatim();
+    command.args(["serve", "--listen", "127.0.0.1:0", "--url", &mock.url(), "--model", model]);
+    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    let _ = child.kill();
+    let _ = child.wait();
+    assert!(line.contains("family qwen3"), "{line}");
+}

@@ -33,9 +33,20 @@ impl Source {
     /// Reads what goes with the model at `path`, without loading it.
     ///
     /// # Errors
-    /// [`LoadError`] if the path holds no model that this engine runs.
+    /// [`LoadError`] if there is no tokenizer at the path. The model may be one that this engine does not run.
     pub fn read(path: &Path) -> Result<Self, LoadError> {
-        open(path).map(|(_, _, source)| source)
+        if path.is_dir() {
+            // Neither weights nor an architecture that runs here are needed to speak for a model.
+            let settings = path.join("config.json");
+            let text = match std::fs::read_to_string(&settings) {
+                Ok(text) => text,
+                Err(error) if error.kind() == std::io::ErrorKind::NotFound => "{}".to_owned(),
+                Err(source) => return Err(LoadError::Read { path: settings, source }),
+            };
+            return folder::source(path, &text);
+        }
+        no_gguf(path)?;
+        gguf::source(path, Gguf::open(path)?.content())
     }
 }
 
@@ -49,12 +60,18 @@ pub(crate) fn open(path: &Path) -> Result<(Config, Box<dyn Tensors>, Source), Lo
         let config = from_folder(&settings, &text)?;
         return Ok((config, Box::new(tensors), folder::source(path, &text)?));
     }
-    if path.is_file() && path.extension().is_none_or(|extension| extension != "gguf") {
-        return Err(LoadError::NoModel { path: path.to_owned() });
-    }
+    no_gguf(path)?;
     let mut tensors = Gguf::open(path)?;
     let factors = tensors.read("rope_freqs.weight")?.map(|tensor| tensor.values);
     let config = from_gguf(tensors.content(), factors.as_deref())?;
     let source = gguf::source(path, tensors.content())?;
     Ok((config, Box::new(tensors), source))
+}
+
+/// Refuses a file that is no GGUF file by its name.
+fn no_gguf(path: &Path) -> Result<(), LoadError> {
+    match path.is_file() && path.extension().is_none_or(|extension| extension != "gguf") {
+        true => Err(LoadError::NoModel { path: path.to_owned() }),
+        false => Ok(()),
+    }
 }
