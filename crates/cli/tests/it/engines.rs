@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::runtime::Runtime;
-use verbatim_engine_mock::{Fault, Mock, Options, Wire};
+use verbatim_engine_mock::{Experts, Fault, Mock, Options, Width, Wire};
 use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
 use verbatim_samples::Format;
 use verbatim_tokens::TokenId;
@@ -20,10 +20,15 @@ const STOP: u32 = 2;
 
 /// A server of this kind that says words of the test model's vocabulary.
 fn server(runtime: &Runtime, wire: Wire, token: Duration) -> Mock {
+    with(runtime, wire, token, None)
+}
+
+/// The same, a mixture of experts.
+fn with(runtime: &Runtime, wire: Wire, token: Duration, experts: Option<Experts>) -> Mock {
     let script = Drawn { ids: WORDS.map(TokenId).collect(), stop: TokenId(STOP), mean: 6 };
     let latency = Latency { decode_token: token, ..Latency::NONE };
     let sim = SimEngine::new(SimOptions { latency, ..SimOptions::default() }, script);
-    let options = Options { incremental: true, eos: vec![STOP], ..Options::new(wire) };
+    let options = Options { incremental: true, eos: vec![STOP], experts, ..Options::new(wire) };
     runtime.block_on(Mock::start(Arc::new(sim), options)).unwrap()
 }
 
@@ -155,7 +160,7 @@ fn a_server_that_is_killed_in_mid_turn_and_started_again_costs_no_turn() {
         let path = format!("/sessions/{session}/v1/chat/completions");
         let mut messages = vec![json!({"role": "user", "content": "hi"})];
         for turn in 0..3 {
-            let body = json!({"messages": messages, "max_tokens": 12});
+            let body = json!({"messages": messages, "max_tokens": 200});
             let asking = served.post(&path, &body);
             let breaking = async {
                 for _ in 0..200 {
@@ -201,7 +206,7 @@ fn engines_are_paused_changed_and_told_through_the_control_routes() {
     runtime.block_on(async {
         let (_, opened) = served.post("/sessions", &json!({})).await;
         let path = format!("/sessions/{}/v1/chat/completions", opened["session_id"].as_str().unwrap());
-        let body = json!({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 12});
+        let body = json!({"messages": [{"role": "user", "content": "hi"}], "max_tokens": 200});
         for mode in ["abort", "retract", "in_place"] {
             let during = async {
                 tokio::time::sleep(Duration::from_millis(60)).await;
@@ -262,4 +267,38 @@ fn a_model_that_runs_elsewhere_needs_no_weights_here() {
     let _ = child.kill();
     let _ = child.wait();
     assert!(line.contains("family qwen3"), "{line}");
+}
+
+#[test]
+fn routed_experts_reach_the_row_without_a_gap_over_turns_and_retries() {
+    let runtime = Runtime::new().unwrap();
+    let routes = Experts { layers: 3, top_k: 2, experts: 40, width: Width::U8 };
+    let mock = with(&runtime, Wire::Vllm, Duration::ZERO, Some(routes));
+    let served = Served::start(&mock.url(), &["--set", "engine.experts=true"]);
+    runtime.block_on(async {
+        let (_, opened) = served.post("/sessions", &json!({})).await;
+        let session = opened["session_id"].as_str().unwrap();
+        let mut messages = vec![json!({"role": "user", "content": "hi"})];
+        for turn in 0..3 {
+            // The second turn is cut and goes on in another attempt.
+            if turn == 1 {
+                mock.fault(Fault::Cut { after: 1 });
+            }
+            let body = json!({"messages": messages, "max_tokens": 200});
+            let (status, reply) =
+                served.post(&format!("/sessions/{session}/v1/chat/completions"), &body).await;
+            assert_eq!(status, 200, "{reply}");
+            messages.push(reply["choices"][0]["message"].clone());
+            messages.push(json!({"role": "user", "content": "go on"}));
+        }
+        let samples = reqwest::Client::new().post(format!("{}/sessions/{session}/samples", served.url));
+        let samples = samples.json(&json!({"format": "jsonl"})).send().await.unwrap().bytes().await.unwrap();
+        let row = Format::Jsonl.read(&samples).unwrap().remove(0);
+        let told = row.experts.expect("every turn told its experts");
+        assert_eq!((row.turns.len(), told.rows()), (3, row.tokens.len() - 1));
+        for (at, id) in row.tokens[..told.rows()].iter().enumerate() {
+            let expected: Vec<u32> = routes.row(at, id.0).iter().map(|expert| *expert as u32).collect();
+            assert_eq!(told.row(at), Some(expected), "position {at}");
+        }
+    });
 }
