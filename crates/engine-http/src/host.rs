@@ -51,6 +51,13 @@ impl Host {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Returns once no attempt of ours is here or on its way.
+    pub(crate) async fn drained(&self) {
+        while self.inflight.len() > 0 {
+            tokio::time::sleep(std::time::Duration::from_millis(20)).await;
+        }
+    }
+
     pub(crate) fn set_paused(&self, paused: bool) {
         self.paused.store(paused, Ordering::Relaxed);
     }

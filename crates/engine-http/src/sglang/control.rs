@@ -4,8 +4,6 @@
 //! failure, and forgets an abort of a request that it holds back; so pausing is something that is known
 //! here, and a paused server is never asked for its deep health.
 
-use std::time::Duration;
-
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -75,9 +73,7 @@ impl Control for Plane {
                 PauseMode::Retract => "retract",
                 PauseMode::InPlace => "in_place",
                 PauseMode::Drain => {
-                    while self.host.inflight.len() > 0 {
-                        tokio::time::sleep(Duration::from_millis(20)).await;
-                    }
+                    self.host.drained().await;
                     "abort"
                 }
             };

@@ -59,7 +59,11 @@ impl Control for Plane {
                 PauseMode::Abort => "/pause?mode=abort&clear_cache=true",
                 PauseMode::Retract => "/pause?mode=keep&clear_cache=true",
                 PauseMode::InPlace => "/pause?mode=keep&clear_cache=false",
-                PauseMode::Drain => "/pause?mode=wait&clear_cache=true",
+                PauseMode::Drain => {
+                    // An attempt still on its way would be let in, and wait inside for the resume.
+                    self.host.drained().await;
+                    "/pause?mode=wait&clear_cache=true"
+                }
             };
             dev(self.host.http.post(path, &json!({})).await, "pause")?;
             self.host.set_paused(true);

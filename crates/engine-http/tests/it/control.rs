@@ -5,7 +5,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use verbatim_engine::{AttemptId, Ending, Health, Order, PauseMode, Piece};
 use verbatim_engine_http::{Options, connect};
-use verbatim_engine_mock::Wire;
+use verbatim_engine_mock::{Fault, Wire};
 use verbatim_tokens::Version;
 
 use crate::support::{ask, collect, mock, params, prompt, quick, slow_mock, until};
@@ -186,4 +186,23 @@ async fn orders_to_what_has_no_such_function_say_so() {
     let pieces = server.engine.generate(AttemptId::fresh(), prompt("s", &[9]), &params());
     let pieces: Vec<Piece> = pieces.collect().await;
     assert!(matches!(pieces.last(), Some(Piece::End(_))));
+}
+
+#[tokio::test]
+async fn draining_waits_for_what_is_still_on_its_way() {
+    for wire in [Wire::Sglang, Wire::Vllm] {
+        let (mock, _) = mock(wire, [vec![11, 12, 2]], |options| {
+            (options.eos, options.legacy) = (vec![2], true);
+        })
+        .await;
+        let server = connect(&mock.url(), None, &Options::default()).await.unwrap();
+        mock.fault(Fault::Late(Duration::from_millis(200)));
+        let pieces = server.engine.generate(AttemptId::fresh(), prompt("s", &[9]), &params());
+        let reading = tokio::spawn(collect(pieces));
+        server.engine.control().unwrap().pause(PauseMode::Drain).await.unwrap();
+        assert_eq!(mock.in_flight(), 0, "{wire:?}: nothing waits inside");
+        let got =
+            tokio::time::timeout(Duration::from_secs(1), reading).await.expect("it was let in").unwrap();
+        assert_eq!(got.ids(), [11, 12, 2], "{wire:?}");
+    }
 }

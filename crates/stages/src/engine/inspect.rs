@@ -33,8 +33,9 @@ struct Tried {
 /// [`EngineError`] if it does not generate at all.
 pub async fn inspect(server: &Server, prompt: &[TokenId]) -> Result<EngineReport, EngineError> {
     let engine = server.engine.as_ref();
-    let hot = Params { max_tokens: TOKENS, temperature: 1.0, ..Params::default() };
-    let tried = attempt(engine, prompt, &hot).await?;
+    // What a server says is likely is whole words; llama.cpp has no logprobs for parts of a character.
+    let cold = Params { max_tokens: TOKENS, temperature: 0.0, ..Params::default() };
+    let tried = attempt(engine, prompt, &cold).await?;
     let mut checks = vec![ids(&tried), logprobs(&tried)];
     checks.push(scores(engine, prompt, &tried).await);
     checks.push(kind(engine, prompt).await?);
