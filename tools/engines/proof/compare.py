@@ -7,6 +7,7 @@ from typing import Any
 from . import rows as files
 from .processes import Failed, Gateway, gateway
 from .steps import EMBEDDED
+from .variants import Bound
 from .web import request
 
 ASKED = (
@@ -67,12 +68,14 @@ def margin(token: Token) -> float:
     return token.top[0][1] - token.top[1][1]
 
 
-def compare(ours: list[Token], theirs: list[Token]) -> dict[str, Any]:
-    """The first difference and its explanation; none without one."""
+def compare(ours: list[Token], theirs: list[Token], bound: Bound) -> dict[str, Any]:
+    """The gap up to the first difference, and the explanation of that."""
     same = next((at for at, (a, b) in enumerate(zip(ours, theirs)) if a.id != b.id), min(len(ours), len(theirs)))
     gaps = [abs(a.logprob - b.logprob) for a, b in zip(ours[:same], theirs[:same])]
     if not gaps:
         raise Failed("the engines differ in the first token")
+    if max(gaps) > bound.max or sum(gaps) / len(gaps) > bound.mean:
+        raise Failed(f"logprobs differ by {max(gaps)}, by {sum(gaps) / len(gaps)} on average; {bound} is allowed")
     found = {
         "tokens": len(ours),
         "same": same,

@@ -239,6 +239,10 @@ def under_fire(engine: Engine, way: Way, kill: bool, folder: pathlib.Path) -> di
                 fire.kill()
             fire.in_turns()
             wait(f"{REPLIES} replies", lambda: len(talk.got) >= REPLIES, 600)
+        except Failed:
+            # Clients would wait in a paused engine.
+            serving.control("resume")
+            raise
         finally:
             talk.over.set()
             for thread in threads:
@@ -247,16 +251,24 @@ def under_fire(engine: Engine, way: Way, kill: bool, folder: pathlib.Path) -> di
         wait("an empty engine", lambda: engine.in_flight() == 0, 30)
         rows = collected(talk)
         outcome = survived(talk, rows)
-        counts = serving.counts()
+        lost = {name: count for name, count in sorted(serving.counts().items()) if name.startswith("verbatim_lost")}
+    burnt(lost, kill)
     kept = files.write(rows, folder / "fire.jsonl")
     return {
         "done": fire.done,
         "left": talk.left,
         "errors": talk.errors,
         **outcome,
-        "lost": {name: count for name, count in sorted(counts.items()) if name.startswith("verbatim_lost")},
+        "lost": lost,
         "gap": holds(kept, way, way.own, "--url", engine.url, *way.flags),
     }
+
+
+def burnt(lost: dict[str, float], kill: bool) -> None:
+    """That attempts were really aborted, left and, by a kill, broken in the middle."""
+    for cause in ("attempt_aborted", "client_gone", *(["attempt_failed"] if kill else [])):
+        if not any(f'cause="{cause}"' in name for name in lost):
+            raise Failed(f"nothing was counted as {cause}: {lost}")
 
 
 def collected(talk: Talk) -> list[dict[str, Any]]:

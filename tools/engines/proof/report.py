@@ -40,7 +40,7 @@ def table(head: str, lines: list[list[str]]) -> list[str]:
 
 def started(way: Way, found: Found) -> list[str]:
     no = [check["what"] for check in found["probe"]["checks"] if check["state"] != "yes"]
-    flags = " ".join(f"`{flag}`" for flag in found["flags"] if flag.startswith("--")) or "–"
+    flags = f"`{' '.join(found['flags'])}`" if found["flags"] else "–"
     release = found["probe"]["facts"]["release"]
     ready = "READY" if found["probe"]["ready"] else "NOT READY"
     return [found["title"], release, flags, f"{found['started']:.0f} s", ready, "; ".join(no) or "–", found["date"]]
@@ -118,8 +118,8 @@ def lines() -> list[str]:
         "",
         *section(
             "Started and probed",
-            "`verbatim engine probe`. Without these, by its own table:",
-            "Engine | Version | Flags | Start | Verdict | Not there | Made on",
+            "`verbatim engine probe`; the last column but one is what its own table answers with no.",
+            "Engine | Version | Flags | Start | Verdict | No | Made on",
             started,
             every,
         ),
