@@ -125,8 +125,9 @@ def lines() -> list[str]:
         ),
         *section(
             "Sessions, scored again",
-            f"`verbatim run examples/arithmetic/rollout.toml` at temperature 1; at least {SESSIONS} sessions of two turns or more, "
-            "in parentheses. Gaps and bounds are mean and largest, in nats; no id was refused or answered with another one.",
+            f"`verbatim run examples/arithmetic/rollout.toml` at temperature 1: of each engine at least {SESSIONS} sessions of two "
+            "turns or more (in parentheses), and a few for another way of talking to it. Gaps and bounds are mean and largest, in "
+            "nats; no id was refused or answered with another one. `tempered` logprobs are raw ones at temperature 1.",
             "Engine | Type | Sessions | Turns | Sampled tokens | Logprobs | Gap, same engine | Bound | Gap, embedded engine | Bound",
             scored,
             has("rollout"),
@@ -140,7 +141,8 @@ def lines() -> list[str]:
         ),
         *section(
             "Under fire",
-            "Four clients at temperature 1; one of them leaves in mid-stream again and again. A reply counts if its client got all of it.",
+            "Four clients at temperature 1; one of them leaves in mid-stream again and again. A reply counts if its client got all "
+            "of it; a turn may be committed just before its client leaves. Clients saw each failure below as a longer wait only.",
             "Engine | Done to it, in turns | Left | Replies in rows, of committed turns | Errors at clients | Tokens of known version | Told as lost | Gap, same engine",
             burnt,
             has("fire"),
