@@ -253,6 +253,8 @@ def under_fire(engine: Engine, way: Way, kill: bool, folder: pathlib.Path) -> di
         outcome = survived(talk, rows)
         lost = {name: count for name, count in sorted(serving.counts().items()) if name.startswith("verbatim_lost")}
     burnt(lost, kill)
+    if talk.errors:
+        raise Failed(f"clients were told of failures: {talk.errors}")
     kept = files.write(rows, folder / "fire.jsonl")
     return {
         "done": fire.done,
