@@ -146,11 +146,17 @@ impl Sim {
             if stops || increment.ids.len() >= self.options.chunk {
                 self.flush(&mut increment, out).await;
             }
-            if stops {
+            if stops && line.fault != Some(Fault::CutAfter(at + 1)) {
                 return Some(Ending::Stop(StopBy::Token(id)));
+            }
+            if stops {
+                return None;
             }
         }
         self.flush(&mut increment, out).await;
+        if line.fault == Some(Fault::CutAfter(line.ids.len().min(limit))) {
+            return None;
+        }
         Some(if line.ids.len() >= limit {
             Ending::Length
         } else {

@@ -136,11 +136,13 @@ impl Turn {
         if progress || !matches!(end.ending, Ending::Failed(_)) {
             self.patience.failing = None;
         }
-        if let Ending::Failed(error) = end.ending {
-            return self.recover(error, live, before, told);
-        }
-        // An engine may say that a turn was aborted or cut just after it sampled its last token.
-        if live.ids().last().is_some_and(|last| stop_ids.contains(last)) {
+        // What an engine says may come too late, or not at all: a turn whose last token was sampled is over,
+        // however its attempt ended, if its tokens are kept.
+        let kept = match &end.ending {
+            Ending::Failed(error) => self.remedy(error) == Remedy::Resume,
+            _ => true,
+        };
+        if kept && live.ids().last().is_some_and(|last| stop_ids.contains(last)) {
             return Ok(Attempt::Over(Finish::Stop));
         }
         match end.ending {
@@ -158,9 +160,11 @@ impl Turn {
                 live.discard((self.fresh)());
                 Ok(Attempt::Aborted { progress: false })
             }
-            Ending::Aborted if live.remaining() == 0 => Ok(Attempt::Over(Finish::Length)),
+            Ending::Aborted | Ending::Failed(_) if kept && live.remaining() == 0 => {
+                Ok(Attempt::Over(Finish::Length))
+            }
             Ending::Aborted => Ok(Attempt::Aborted { progress }),
-            Ending::Failed(error) => Err(error.into()),
+            Ending::Failed(error) => self.recover(error, live, before, told),
         }
     }
 
@@ -189,6 +193,14 @@ impl Turn {
         self.shared.engine.capabilities().parses
     }
 
+    fn remedy(&self, error: &EngineError) -> Remedy {
+        match error.remedy() {
+            // The rest of a message that an engine parses cannot be had.
+            Remedy::Resume if self.parses() => Remedy::Discard,
+            remedy => remedy,
+        }
+    }
+
     /// Decides whether a turn outlives a failed attempt.
     fn recover(
         &mut self,
@@ -197,26 +209,19 @@ impl Turn {
         before: usize,
         told: bool,
     ) -> Result<Attempt, Failure> {
-        let remedy = match error.remedy() {
-            // The rest of a message that an engine parses cannot be had.
-            Remedy::Resume if self.parses() => Remedy::Discard,
-            remedy => remedy,
-        };
-        let progress = match remedy {
+        let sampled = live.sampled() > before;
+        let progress = match self.remedy(&error) {
             Remedy::Fail => return Err(error.into()),
-            Remedy::Resume => live.sampled() > before,
-            Remedy::Discard if live.sampled() > before => {
-                self.patience.discarded += 1;
-                if told || self.patience.discarded >= MAX_DISCARDED {
+            Remedy::Resume => sampled,
+            Remedy::Discard => {
+                // Of an engine that is not there nothing is thrown away: how long it is gone counts below.
+                let distrusted = u32::from(error.remedy() == Remedy::Discard);
+                self.patience.discarded += distrusted;
+                if sampled && told || distrusted > 0 && self.patience.discarded >= MAX_DISCARDED {
                     return Err(error.into());
                 }
-                live.discard((self.fresh)());
-                false
-            }
-            Remedy::Discard => {
-                self.patience.discarded += 1;
-                if self.patience.discarded >= MAX_DISCARDED && error.remedy() == Remedy::Discard {
-                    return Err(error.into());
+                if sampled {
+                    live.discard((self.fresh)());
                 }
                 false
             }

@@ -77,6 +77,29 @@ async fn a_reply_that_is_cut_goes_on_after_what_came() {
     }
 }
 
+/// The connection breaks after the last token and before the engine says that it was the last.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_reply_that_is_cut_after_its_last_token_is_over() {
+    let whole = text("one two three four").ids;
+    for (limit, kept, finish) in [(40, whole.len(), "stop"), (3, 3, "length")] {
+        let lines = [faulty("one two three four", Fault::CutAfter(kept)), text("and more")];
+        let server = Server::saying(lines).await;
+        let session = server.open(json!({})).await;
+        let body = json!({"messages": [user("hi")], "max_tokens": limit});
+        let (status, reply) = server.turn(&session, &body).await;
+        assert_eq!(
+            (status, &reply["choices"][0]["finish_reason"]),
+            (StatusCode::OK, &json!(finish)),
+            "{reply}"
+        );
+        assert_eq!(server.attempts().len(), 1, "nothing is sampled after it");
+        let session = server.sessions.get(&session).unwrap();
+        session.with_forest(|forest| {
+            assert_eq!(forest.node(forest.head().unwrap()).unwrap().ids(), &whole[..kept]);
+        });
+    }
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_engine_that_yields_nothing_but_failures_is_503_after_a_while() {
     let usual = Setting::default();
