@@ -1,11 +1,12 @@
 //! Messages of OpenAI's chat endpoints, both ways: for engines that parse their own replies.
 
 use serde::Deserialize;
-use serde_json::{Value, json};
-use verbatim_chat::{Arguments, Content, Message, Part, Role, Setup, ToolCall};
+use serde_json::{Map, Value, json};
+use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
+use verbatim_engine::{EngineError, Prompt};
 
 /// A message as chat endpoints take it.
-pub(crate) fn body(message: &Message) -> Value {
+fn body(message: &Message) -> Value {
     let content = match &message.content {
         Content::Absent => Value::Null,
         Content::Text(text) => json!(text),
@@ -33,9 +34,24 @@ fn call(call: &ToolCall) -> Value {
     json!({"id": call.id, "type": "function", "function": function})
 }
 
-/// Tools as chat endpoints take them.
-pub(crate) fn tools(setup: &Setup) -> Vec<Value> {
-    setup.tools.iter().map(|tool| tool.0.clone()).collect()
+/// Puts what a prompt spells into a request: messages, tools, template arguments.
+///
+/// # Errors
+/// [`EngineError::Broken`] if the prompt does not say what it spells.
+pub(crate) fn put_conversation(asked: &mut Map<String, Value>, prompt: &Prompt) -> Result<(), EngineError> {
+    let conversation = prompt.conversation.as_ref().ok_or_else(|| EngineError::Broken {
+        reason: "an engine that parses needs the messages behind its prompt".into(),
+    })?;
+    let setup = &conversation.setup;
+    let messages = conversation.messages.iter().map(|message| body(message)).collect();
+    asked.insert("messages".to_owned(), messages);
+    if !setup.tools.is_empty() {
+        asked.insert("tools".to_owned(), json!(setup.tools));
+    }
+    if !setup.template.is_empty() {
+        asked.insert("chat_template_kwargs".to_owned(), json!(setup.template));
+    }
+    Ok(())
 }
 
 /// An assistant's message as chat endpoints give it. SGLang calls thinking `reasoning_content`, vLLM

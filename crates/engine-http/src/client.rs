@@ -98,7 +98,7 @@ impl<W: Wire> Shared<W> {
         if let Some(id) = prompt.ids.iter().find(|id| id.0 as usize >= vocabulary) {
             return Ending::Failed(EngineError::Vocabulary { id: *id, vocabulary }).into();
         }
-        let call = match self.wire.call(id, prompt, params, &self.options) {
+        let call = match self.wire.call(id, prompt, params) {
             Ok(call) => call,
             Err(error) => return Ending::Failed(error).into(),
         };

@@ -7,6 +7,12 @@ use verbatim_tokens::{Experts, Width};
 
 use crate::ExpertsShape;
 
+/// Experts that were asked for and told, if they are what they must be; what they are not is logged, and
+/// the turn counts them as lost.
+pub(crate) fn accepted(decoded: Result<Experts, String>) -> Option<Experts> {
+    decoded.inspect_err(|problem| tracing::warn!(problem, "routed experts were refused")).ok()
+}
+
 /// Where the rows of a payload must lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Expected {

@@ -5,6 +5,7 @@
 
 use bytes::Bytes;
 use reqwest::{Client, Method, RequestBuilder, Response};
+use serde::Serialize;
 use serde::de::DeserializeOwned;
 use verbatim_engine::EngineError;
 
@@ -92,6 +93,16 @@ impl Http {
         succeed(response).await
     }
 
+    /// Posts a generation and reads the whole reply.
+    pub(crate) async fn generated<B: Serialize, T: DeserializeOwned>(
+        &self,
+        path: &str,
+        body: &B,
+    ) -> Result<T, EngineError> {
+        let reply = self.generate(path, &[], encode(body)?).await?;
+        decode(path, &reply.bytes().await.map_err(|error| lost(&error, 0))?)
+    }
+
     /// A control request with a JSON body; what it replies.
     pub(crate) async fn post(&self, path: &str, body: &serde_json::Value) -> Result<Bytes, EngineError> {
         let request = self.request(Method::POST, path, Key::Admin).json(body).timeout(self.control);
@@ -147,6 +158,11 @@ async fn succeed(response: Response) -> Result<Response, EngineError> {
     }
     let body = response.bytes().await.unwrap_or_default();
     Err(failure(status.as_u16(), &body))
+}
+
+/// A request as its bytes.
+pub(crate) fn encode<T: Serialize>(body: &T) -> Result<Vec<u8>, EngineError> {
+    serde_json::to_vec(body).map_err(|error| EngineError::Broken { reason: error.to_string() })
 }
 
 /// A JSON body as a type.

@@ -3,7 +3,6 @@
 use verbatim_engine::{AttemptId, Control, End, EngineError, Increment, Params, Prompt, Score};
 use verbatim_tokens::TokenId;
 
-use crate::Options;
 use crate::host::Host;
 use crate::version::Sightings;
 
@@ -18,13 +17,7 @@ pub(crate) trait Wire: Sized + Send + Sync + 'static {
     ///
     /// # Errors
     /// [`EngineError`] if the engine cannot be asked that.
-    fn call(
-        &self,
-        id: AttemptId,
-        prompt: &Prompt,
-        params: &Params,
-        options: &Options,
-    ) -> Result<Call, EngineError>;
+    fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError>;
 
     /// What reads the reply to it.
     fn reader(&self, asked: Asked) -> Self::Reader;

@@ -99,10 +99,7 @@ impl Attempts {
             facts.experts = Some(joined.unwrap_or_else(|| experts.clone()));
         }
         if let Some(more) = end.speculation {
-            let sum = facts.speculation.get_or_insert_default();
-            sum.proposed += more.proposed;
-            sum.accepted += more.accepted;
-            sum.verified += more.verified;
+            *facts.speculation.get_or_insert_default() += more;
         }
     }
 

@@ -222,10 +222,7 @@ impl<'a> Builder<'a> {
         }
         self.route(generation);
         if let Some(more) = generation.speculation {
-            let sum = self.row.speculation.get_or_insert_default();
-            sum.proposed += more.proposed;
-            sum.accepted += more.accepted;
-            sum.verified += more.verified;
+            *self.row.speculation.get_or_insert_default() += more;
         }
         self.row.cache.total_prompt_tokens += start;
         self.row.cache.cached_tokens += generation.cached_tokens.unwrap_or_default() as usize;

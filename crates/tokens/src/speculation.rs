@@ -12,3 +12,11 @@ pub struct Speculation {
     /// Passes of the model that judged proposals.
     pub verified: u32,
 }
+
+impl std::ops::AddAssign for Speculation {
+    fn add_assign(&mut self, more: Self) {
+        self.proposed += more.proposed;
+        self.accepted += more.accepted;
+        self.verified += more.verified;
+    }
+}

@@ -18,9 +18,8 @@ use verbatim_tokens::TokenId;
 pub(crate) use self::connect::{Props, connect};
 use self::control::Plane;
 use self::reply::Reply;
-use crate::Options;
 use crate::host::Host;
-use crate::sglang::encode;
+use crate::http::encode;
 use crate::wire::{Asked, Call, Wire};
 
 /// llama.cpp.
@@ -59,7 +58,7 @@ impl Wire for LlamaCpp {
     type Reader = Reply;
     type Plane = Plane;
 
-    fn call(&self, _: AttemptId, prompt: &Prompt, params: &Params, _: &Options) -> Result<Call, EngineError> {
+    fn call(&self, _: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         if params.lora.is_some() {
             return Err(EngineError::Unsupported { what: "choose an adapter by name" });
         }

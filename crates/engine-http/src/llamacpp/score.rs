@@ -11,9 +11,7 @@ use verbatim_engine::{EngineError, Score};
 use verbatim_tokens::TokenId;
 
 use super::control::Plane;
-use crate::http::decode;
 use crate::logprob::known;
-use crate::sglang::encode;
 
 /// Large enough to win over any other logit.
 const BIAS: f32 = 1000.0;
@@ -49,13 +47,12 @@ impl Plane {
     /// The logprob of `id` after `prefix`; `None` for an id that ends inside a character, of which the
     /// server tells none.
     async fn one(&self, prefix: &[TokenId], id: TokenId) -> Result<Option<f32>, EngineError> {
-        let body = encode(&json!({
+        let body = json!({
             "prompt": prefix, "n_predict": 1, "logit_bias": [[id, BIAS]], "n_probs": 1, "return_tokens": true,
             "cache_prompt": true, "temperature": 0.0, "top_k": 0, "top_p": 1.0, "min_p": 0.0,
-        }))?;
-        let reply = self.host.http.generate("/completion", &[], body).await?;
-        let reply = reply.bytes().await.map_err(|error| crate::failure::lost(&error, 0))?;
-        let Forced { tokens, completion_probabilities } = decode("/completion", &reply)?;
+        });
+        let reply = self.host.http.generated("/completion", &body).await?;
+        let Forced { tokens, completion_probabilities } = reply;
         if tokens != [id] {
             let reason = format!("it sampled {tokens:?} where only {id} could be");
             return Err(EngineError::Poisoned { reason });

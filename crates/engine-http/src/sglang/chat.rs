@@ -10,13 +10,13 @@ use verbatim_tokens::{LengthMismatch, TokenId};
 
 use super::control::Plane;
 use super::meta::Meta;
-use super::{abort, affinity, encode};
-use crate::chat::{Spoken, body, tools};
-use crate::experts::{Expected, bare};
+use super::{abort, affinity};
+use crate::ExpertsShape;
+use crate::chat::{Spoken, put_conversation};
 use crate::failure::Told;
 use crate::host::Host;
+use crate::http::encode;
 use crate::wire::{Asked, Call, Reader, Wire};
-use crate::{ExpertsShape, Options};
 
 /// SGLang as its own parsers read it.
 #[derive(Clone, Debug)]
@@ -31,17 +31,9 @@ impl Wire for SglangChat {
     type Reader = ChatReply;
     type Plane = Plane;
 
-    fn call(
-        &self,
-        id: AttemptId,
-        prompt: &Prompt,
-        params: &Params,
-        _: &Options,
-    ) -> Result<Call, EngineError> {
-        let conversation = prompt.conversation.as_ref().ok_or_else(|| EngineError::Broken {
-            reason: "an engine that parses needs the messages behind its prompt".into(),
-        })?;
+    fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let mut asked: Map<String, Value> = Map::new();
+        put_conversation(&mut asked, prompt)?;
         let mut put = |key: &str, value: Value| asked.insert(key.to_owned(), value);
         put("rid", json!(id.to_string()));
         put(
@@ -53,14 +45,6 @@ impl Wire for SglangChat {
                     .map_or_else(|| self.model.clone(), |lora| format!("{}:{lora}", self.model),)
             ),
         );
-        put("messages", conversation.messages.iter().map(|message| body(message)).collect());
-        let tools = tools(&conversation.setup);
-        if !tools.is_empty() {
-            put("tools", json!(tools));
-        }
-        if !conversation.setup.template.is_empty() {
-            put("chat_template_kwargs", json!(conversation.setup.template));
-        }
         put("input_ids", json!(prompt.ids));
         put("max_tokens", json!(params.max_tokens));
         put("temperature", json!(params.temperature));
@@ -171,25 +155,14 @@ impl Reader for ChatReply {
             return Ok(Some(ending.into()));
         }
         self.seen = ids.len();
-        let told_experts =
-            meta.routed_experts.as_ref().or(reply.sglext.as_ref().and_then(|e| e.routed_experts.as_ref()));
-        let expected = |from| Expected { from, total: self.asked.prompt + self.seen };
-        let experts = match (self.asked.experts_from, told_experts, self.shape) {
-            (Some(from), Some(text), Some(shape)) => bare(text, shape, expected(from)).ok(),
-            _ => None,
-        };
+        if meta.routed_experts.is_none() {
+            meta.routed_experts = reply.sglext.and_then(|extras| extras.routed_experts);
+        }
         out.version = self.asked.sightings.see(meta.weight_version.as_deref());
         out.ids = ids;
         out.logprobs = pairs.logprobs;
-        Ok(Some(End {
-            cached_tokens: meta.cached_tokens,
-            versions: meta.spans(),
-            experts,
-            speculation: meta.speculation(),
-            retractions: meta.retractions(),
-            message: Some(Box::new(choice.message.into())),
-            ..ending.into()
-        }))
+        let end = meta.end(ending, &self.asked, self.seen, self.shape);
+        Ok(Some(End { message: Some(Box::new(choice.message.into())), ..end }))
     }
 
     fn tokens(&self) -> usize {

@@ -12,7 +12,7 @@ use verbatim_engine::{Control, EngineError, Health, Load, PauseMode, Score};
 use verbatim_tokens::{TokenId, Version};
 
 use crate::host::Host;
-use crate::http::{Http, decode};
+use crate::http::Http;
 use crate::pairs::Pairs;
 use crate::version::Latest;
 
@@ -162,10 +162,7 @@ impl Score for Plane {
                 // The first that is told has none: nothing before it is read.
                 "logprob_start_len": from.saturating_sub(1),
             });
-            let body = super::encode(&body)?;
-            let reply = self.host.http.generate("/generate", &[], body).await?;
-            let reply = reply.bytes().await.map_err(|error| crate::failure::lost(&error, 0))?;
-            let Scored { meta_info } = decode("/generate", &reply)?;
+            let Scored { meta_info } = self.host.http.generated("/generate", &body).await?;
             let Pairs { logprobs, ids: scored } = meta_info.input_token_logprobs;
             let unread = from.saturating_sub(1).min(ids.len());
             if scored != ids[unread..] {

@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use serde::Deserialize;
-use verbatim_engine::{Ending, EngineError, StopBy, VersionSpan};
+use verbatim_engine::{End, Ending, EngineError, StopBy, VersionSpan};
 use verbatim_tokens::{Speculation, TokenId, Version};
 
+use crate::ExpertsShape;
+use crate::experts::{Expected, accepted, bare};
 use crate::failure::by_status;
 use crate::pairs::Pairs;
+use crate::wire::Asked;
 
 #[derive(Debug, Default, Deserialize)]
 pub(crate) struct Meta<'a> {
@@ -16,7 +19,7 @@ pub(crate) struct Meta<'a> {
     #[serde(default)]
     pub(crate) completion_tokens: Option<usize>,
     #[serde(default)]
-    pub(crate) cached_tokens: Option<u32>,
+    cached_tokens: Option<u32>,
     #[serde(default)]
     num_retractions: Option<u32>,
     #[serde(borrow, default)]
@@ -105,8 +108,25 @@ impl Meta<'_> {
         self.finish_reason.as_ref().is_some_and(|reason| reason.r#type == "abort")
     }
 
+    /// The end of a reply of `seen` tokens; `shape` is that of the model's routed experts.
+    pub(crate) fn end(&self, ending: Ending, asked: &Asked, seen: usize, shape: Option<ExpertsShape>) -> End {
+        let told = asked.experts_from.zip(self.routed_experts.as_deref());
+        let experts = told.and_then(|(from, text)| {
+            let shape = shape.ok_or_else(|| "their shape is not known".to_owned());
+            accepted(shape.and_then(|shape| bare(text, shape, Expected { from, total: asked.prompt + seen })))
+        });
+        End {
+            cached_tokens: self.cached_tokens,
+            versions: self.spans(),
+            experts,
+            speculation: self.speculation(),
+            retractions: self.num_retractions.unwrap_or_default(),
+            ..ending.into()
+        }
+    }
+
     /// The spans of exact versions, if the server has them.
-    pub(crate) fn spans(&self) -> Option<Vec<VersionSpan>> {
+    fn spans(&self) -> Option<Vec<VersionSpan>> {
         let spans = self.weight_versions.as_ref()?.iter();
         Some(
             spans
@@ -119,11 +139,7 @@ impl Meta<'_> {
         )
     }
 
-    pub(crate) fn retractions(&self) -> u32 {
-        self.num_retractions.unwrap_or_default()
-    }
-
-    pub(crate) fn speculation(&self) -> Option<Speculation> {
+    fn speculation(&self) -> Option<Speculation> {
         Some(Speculation {
             proposed: self.spec_num_proposed_drafts?,
             accepted: self.spec_num_correct_drafts.unwrap_or_default(),

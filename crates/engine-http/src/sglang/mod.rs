@@ -21,9 +21,10 @@ pub(crate) use self::connect::connect;
 use self::control::Plane;
 use self::reply::{Chunks, Reply};
 use self::request::Generate;
+use crate::ExpertsShape;
 use crate::host::Host;
+use crate::http::encode;
 use crate::wire::{Asked, Call, Wire};
-use crate::{ExpertsShape, Options};
 
 /// SGLang as a family's parser reads it.
 #[derive(Clone, Debug)]
@@ -38,13 +39,7 @@ impl Wire for Sglang {
     type Reader = Reply;
     type Plane = Plane;
 
-    fn call(
-        &self,
-        id: AttemptId,
-        prompt: &Prompt,
-        params: &Params,
-        _: &Options,
-    ) -> Result<Call, EngineError> {
+    fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let body = Generate::new(id, prompt, params, self.incremental);
         Ok(Call { path: "/generate", headers: affinity(prompt), body: encode(&body)? })
     }
@@ -76,9 +71,4 @@ fn abort(id: AttemptId) -> (&'static str, Value) {
 /// What a router in front needs to send a session to where its prefix is.
 pub(crate) fn affinity(prompt: &Prompt) -> Vec<(&'static str, String)> {
     vec![("x-smg-routing-key", prompt.session.0.to_string())]
-}
-
-/// A request as its bytes.
-pub(crate) fn encode<T: serde::Serialize>(body: &T) -> Result<Vec<u8>, EngineError> {
-    serde_json::to_vec(body).map_err(|error| EngineError::Broken { reason: error.to_string() })
 }

@@ -11,7 +11,6 @@ use verbatim_tokens::{LengthMismatch, TokenId};
 
 use super::meta::Meta;
 use crate::ExpertsShape;
-use crate::experts::{Expected, bare};
 use crate::failure::Told;
 use crate::pairs::Pairs;
 use crate::wire::{Asked, Reader};
@@ -96,28 +95,6 @@ impl Reply {
         self.last = out.ids.last().copied().or(self.last);
         Ok(())
     }
-
-    fn end(&self, meta: &Meta<'_>, ending: Ending) -> End {
-        let experts = self.asked.experts_from.zip(meta.routed_experts.as_deref()).and_then(|(from, text)| {
-            let expected = Expected { from, total: self.asked.prompt + self.seen };
-            let shape = self.shape.ok_or_else(|| "their shape is not known".to_owned());
-            match shape.and_then(|shape| bare(text, shape, expected)) {
-                Ok(experts) => Some(experts),
-                Err(problem) => {
-                    tracing::warn!(problem, "routed experts were refused");
-                    None
-                }
-            }
-        });
-        End {
-            cached_tokens: meta.cached_tokens,
-            versions: meta.spans(),
-            experts,
-            speculation: meta.speculation(),
-            retractions: meta.retractions(),
-            ..ending.into()
-        }
-    }
 }
 
 impl Reader for Reply {
@@ -140,7 +117,7 @@ impl Reader for Reply {
         meta.finish_reason = reason;
         self.tokens(output_ids.unwrap_or_default(), &mut meta, out)?;
         let ending = meta.finish_reason.as_ref().map(|reason| reason.ending(self.last));
-        Ok(ending.map(|ending| self.end(&meta, ending)))
+        Ok(ending.map(|ending| meta.end(ending, &self.asked, self.seen, self.shape)))
     }
 
     fn tokens(&self) -> usize {

@@ -13,12 +13,11 @@ use verbatim_tokens::{LengthMismatch, TokenId};
 use super::control::Plane;
 use super::reply::{Span, StopReason, Usage, ending};
 use super::request::Sampling;
-use crate::Options;
-use crate::chat::{Spoken, body, tools};
+use crate::chat::{Spoken, put_conversation};
 use crate::failure::Told;
 use crate::host::Host;
+use crate::http::encode;
 use crate::logprob::known;
-use crate::sglang::encode;
 use crate::wire::{Asked, Call, Reader, Wire};
 
 /// vLLM as its own parsers read it.
@@ -34,33 +33,17 @@ impl Wire for VllmChat {
     type Reader = ChatReply;
     type Plane = Plane;
 
-    fn call(
-        &self,
-        id: AttemptId,
-        prompt: &Prompt,
-        params: &Params,
-        _: &Options,
-    ) -> Result<Call, EngineError> {
-        let conversation = prompt.conversation.as_ref().ok_or_else(|| EngineError::Broken {
-            reason: "an engine that parses needs the messages behind its prompt".into(),
-        })?;
+    fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let broken = |error: serde_json::Error| EngineError::Broken { reason: error.to_string() };
         let sampling = serde_json::to_value(Sampling::new(params)).map_err(broken)?;
         let mut asked: Map<String, Value> = match sampling {
             Value::Object(fields) => fields,
             _ => Map::new(),
         };
+        put_conversation(&mut asked, prompt)?;
         let mut put = |key: &str, value: Value| asked.insert(key.to_owned(), value);
         put("request_id", json!(id.to_string()));
         put("model", json!(params.lora.as_deref().unwrap_or(&self.model)));
-        put("messages", conversation.messages.iter().map(|message| body(message)).collect());
-        let tools = tools(&conversation.setup);
-        if !tools.is_empty() {
-            put("tools", json!(tools));
-        }
-        if !conversation.setup.template.is_empty() {
-            put("chat_template_kwargs", json!(conversation.setup.template));
-        }
         put("kv_transfer_params", json!({"prompt_token_ids": prompt.ids}));
         put("include_stop_str_in_output", json!(false));
         put("logprobs", json!(true));

@@ -102,14 +102,11 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
 /// be sampled, processed ones add up to 1.
 async fn logprobs_kind(http: &Http, model: &str) -> Result<LogprobKind, EngineError> {
     let body = json!({"model": model, "prompt": [1, 2, 3, 4], "max_tokens": 4, "temperature": 1.0, "top_k": 2, "logprobs": 2});
-    let body = crate::sglang::encode(&body)?;
-    let reply = match http.generate("/v1/completions", &[], body.clone()).await {
+    let Narrow { choices } = match http.generated("/v1/completions", &body).await {
         // The connection may have been closed after a request before this one.
-        Err(EngineError::Unavailable { .. }) => http.generate("/v1/completions", &[], body).await?,
+        Err(EngineError::Unavailable { .. }) => http.generated("/v1/completions", &body).await?,
         reply => reply?,
     };
-    let reply = reply.bytes().await.map_err(|error| crate::failure::lost(&error, 0))?;
-    let Narrow { choices } = decode("/v1/completions", &reply)?;
     let logprobs = choices.into_iter().next().and_then(|choice| choice.logprobs);
     let sums = logprobs.iter().flat_map(|told| &told.top_logprobs);
     let mut sums = sums.map(|top| top.values().map(|logprob| logprob.exp()).sum::<f64>());

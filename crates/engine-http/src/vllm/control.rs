@@ -13,7 +13,7 @@ use verbatim_engine::{Control, EngineError, Health, Load, PauseMode, Score};
 use verbatim_tokens::{TokenId, Version};
 
 use crate::host::Host;
-use crate::http::{Http, decode};
+use crate::http::Http;
 use crate::logprob::known;
 
 #[derive(Deserialize)]
@@ -167,10 +167,7 @@ impl Score for Plane {
                 "temperature": 0.0,
                 "prompt_logprobs": 0,
             });
-            let body = crate::sglang::encode(&body)?;
-            let reply = self.host.http.generate("/v1/completions", &[], body).await?;
-            let reply = reply.bytes().await.map_err(|error| crate::failure::lost(&error, 0))?;
-            let Scored { choices } = decode("/v1/completions", &reply)?;
+            let Scored { choices } = self.host.http.generated("/v1/completions", &body).await?;
             let told =
                 choices.into_iter().next().and_then(|choice| choice.prompt_logprobs).unwrap_or_default();
             if told.len() != ids.len() {

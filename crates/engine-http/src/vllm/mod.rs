@@ -17,9 +17,8 @@ pub(crate) use self::connect::{Release, connect};
 use self::control::Plane;
 use self::reply::Reply;
 use self::request::{Complete, Generate};
-use crate::Options;
 use crate::host::Host;
-use crate::sglang::encode;
+use crate::http::encode;
 use crate::wire::{Asked, Call, Wire};
 
 /// vLLM as a family's parser reads it.
@@ -46,13 +45,7 @@ impl Wire for Vllm {
     type Reader = Reply;
     type Plane = Plane;
 
-    fn call(
-        &self,
-        id: AttemptId,
-        prompt: &Prompt,
-        params: &Params,
-        _: &Options,
-    ) -> Result<Call, EngineError> {
+    fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let model = params.lora.as_deref().unwrap_or(&self.model);
         let (path, body) = match self.route {
             Route::Generate => ("/inference/v1/generate", encode(&Generate::new(id, model, prompt, params))?),

@@ -9,7 +9,7 @@ use serde::Deserialize;
 use verbatim_engine::{End, Ending, EngineError, Increment, StopBy, VersionSpan};
 use verbatim_tokens::{LengthMismatch, TokenId, Version};
 
-use crate::experts::{Expected, npy};
+use crate::experts::{Expected, accepted, npy};
 use crate::failure::Told;
 use crate::logprob::known;
 use crate::wire::{Asked, Reader};
@@ -147,15 +147,10 @@ impl Reply {
     }
 
     fn end(&self, choice: &Choice<'_>, reason: &str) -> End {
-        let experts = self.asked.experts_from.zip(choice.routed_experts.as_deref()).and_then(
-            |(from, text)| match npy(text, Expected { from, total: self.asked.prompt + self.seen }) {
-                Ok(experts) => Some(experts),
-                Err(problem) => {
-                    tracing::warn!(problem, "routed experts were refused");
-                    None
-                }
-            },
-        );
+        let told = self.asked.experts_from.zip(choice.routed_experts.as_deref());
+        let experts = told.and_then(|(from, text)| {
+            accepted(npy(text, Expected { from, total: self.asked.prompt + self.seen }))
+        });
         let versions = choice.weight_versions.as_ref().map(|spans| spans.iter().map(Span::read).collect());
         End { versions, experts, ..ending(reason, choice.stop_reason.as_ref(), self.last).into() }
     }
