@@ -6,18 +6,23 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod canonical;
 mod key;
 mod loose_replay;
+mod loose_tool_call;
 mod matcher;
 mod message;
+mod role_content_only;
 mod setup;
 mod start;
 mod strict;
 
 pub use key::{Chain, Key};
 pub use loose_replay::LooseReplay;
+pub use loose_tool_call::LooseToolCall;
 pub use matcher::{Matcher, UnknownMatcher, Verdict, matcher_by_name};
 pub use message::{Arguments, Content, Message, Part, Role, ToolCall};
+pub use role_content_only::RoleContentOnly;
 pub use setup::{Setup, Tool};
 pub use start::StartState;
 pub use strict::Strict;

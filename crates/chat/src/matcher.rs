@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::{Key, LooseReplay, Message, Strict};
+use crate::{Key, LooseReplay, LooseToolCall, Message, RoleContentOnly, Strict};
 
 /// What a matcher says of a stored and a sent message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -31,7 +31,9 @@ pub trait Matcher: Send + Sync {
 
 /// No matcher has the asked name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown matcher {name:?}; use one of: loose_replay, strict")]
+#[error(
+    "unknown matcher {name:?}; use one of: loose_replay, loose_tool_call, role_content_only, strict, or the dotted path of a Python function"
+)]
 pub struct UnknownMatcher {
     /// What was asked for.
     pub name: String,
@@ -44,6 +46,8 @@ pub struct UnknownMatcher {
 pub fn matcher_by_name(name: &str) -> Result<Arc<dyn Matcher>, UnknownMatcher> {
     match name {
         "strict" => Ok(Arc::new(Strict)),
+        "loose_tool_call" => Ok(Arc::new(LooseToolCall)),
+        "role_content_only" => Ok(Arc::new(RoleContentOnly)),
         "loose_replay" => Ok(Arc::new(LooseReplay)),
         _ => Err(UnknownMatcher { name: name.to_owned() }),
     }

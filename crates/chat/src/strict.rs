@@ -45,12 +45,12 @@ fn is_empty(content: &Content) -> bool {
     }
 }
 
-fn same_content(stored: &Content, sent: &Content) -> bool {
+pub(crate) fn same_content(stored: &Content, sent: &Content) -> bool {
     stored == sent || (is_empty(stored) && is_empty(sent))
 }
 
 /// A text that differs between contents that differ, the empty ones apart.
-fn spelling(content: &Content) -> Cow<'_, str> {
+pub(crate) fn spelling(content: &Content) -> Cow<'_, str> {
     match content {
         Content::Parts(parts) if !parts.is_empty() => Cow::Owned(format!("parts\u{0}{}", content.text())),
         other => other.text(),

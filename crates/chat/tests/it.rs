@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{
-    Arguments, Chain, Content, Key, LooseReplay, Matcher, Message, Part, Role, Setup, Strict, Tool, ToolCall,
-    Verdict,
+    Arguments, Chain, Content, Key, LooseReplay, LooseToolCall, Matcher, Message, Part, Role,
+    RoleContentOnly, Setup, Strict, Tool, ToolCall, Verdict,
 };
 
 fn call(arguments: &str) -> ToolCall {
@@ -20,6 +20,7 @@ fn assistant(content: Content, reasoning: Option<&str>, calls: Vec<ToolCall>) ->
     }
 }
 
+/// What each matcher says: `strict`, `loose_tool_call`, `role_content_only`, `loose_replay`.
 #[test]
 fn each_matcher_accepts_its_own_respellings() {
     use Verdict::{Different as D, Equivalent as Q, Exact as E};
@@ -27,24 +28,61 @@ fn each_matcher_accepts_its_own_respellings() {
     let parts = Content::Parts(vec![Part::Text("a".into()), Part::Text("b".into())]);
     let said = |c: &Content| assistant(c.clone(), None, vec![]);
     let with = |a: &str| assistant(Content::Absent, None, vec![call(a)]);
+    let json = |a: serde_json::Value| {
+        let call = ToolCall { arguments: Arguments::Json(a), ..call("") };
+        assistant(Content::Absent, None, vec![call])
+    };
     let thought = |r: Option<&str>| assistant(text("x"), r, vec![]);
+    let named = |id: Option<&str>, name: &str| {
+        let call = ToolCall { id: id.map(str::to_owned), name: name.into(), ..call("{}") };
+        assistant(Content::Absent, None, vec![call])
+    };
+    let result = |id: &str| Message { tool_call_id: Some(id.into()), ..Message::new(Role::Tool, "4") };
     let table = [
-        ("itself", said(&text("ab")), said(&text("ab")), E, E),
-        ("null for empty", said(&Content::Absent), said(&text("")), E, E),
-        ("parts for text", said(&text("ab")), said(&parts), D, Q),
-        ("other text", said(&text("ab")), said(&text("ab ")), D, D),
-        ("arguments re-spelt", with(r#"{ "a" :1,"b":"\u00e9"}"#), with(r#"{"b": "é", "a": 1.0}"#), D, Q),
-        ("arguments changed", with(r#"{"a":1}"#), with(r#"{"a":true}"#), D, D),
-        ("malformed arguments kept", with("{oops"), with("{oops"), E, E),
-        ("malformed arguments mended", with("{oops"), with("{}"), D, D),
-        ("reasoning dropped", thought(Some("hm")), thought(None), D, Q),
-        ("reasoning emptied", thought(Some("hm")), thought(Some("")), D, Q),
-        ("reasoning changed", thought(Some("hm")), thought(Some("ha")), D, D),
-        ("reasoning invented", thought(None), thought(Some("ha")), D, D),
+        ("itself", said(&text("ab")), said(&text("ab")), [E, E, E, E]),
+        ("null for empty", said(&Content::Absent), said(&text("")), [E, E, E, E]),
+        ("no parts for empty", said(&text("")), said(&Content::Parts(vec![])), [E, E, E, E]),
+        ("parts for text", said(&text("ab")), said(&parts), [D, D, D, Q]),
+        ("other text", said(&text("ab")), said(&text("ab ")), [D, D, D, D]),
+        ("other case", said(&text("ab")), said(&text("Ab")), [D, D, D, D]),
+        ("composed for decomposed", said(&text("e\u{301}")), said(&text("\u{e9}")), [D, D, D, D]),
+        ("other role", Message::new(Role::User, "x"), Message::new(Role::System, "x"), [D, D, D, D]),
+        (
+            "arguments re-spelt",
+            with(r#"{ "a" :1,"b":"\u00e9"}"#),
+            with(r#"{"b": "é", "a": 1.0}"#),
+            [D, Q, Q, Q],
+        ),
+        ("arguments changed", with(r#"{"a":1}"#), with(r#"{"a":true}"#), [D, D, Q, D]),
+        ("arguments reordered in a list", with(r#"{"a":[1,2]}"#), with(r#"{"a":[2,1]}"#), [D, D, Q, D]),
+        ("arguments beyond floats", with(r#"{"a":1e999}"#), with(r#"{"a":10e998}"#), [D, Q, Q, D]),
+        ("close numbers", with(r#"{"a":9007199254740993}"#), with(r#"{"a":9007199254740992}"#), [D, D, Q, D]),
+        ("empty arguments", with(""), with("{ }"), [D, Q, Q, D]),
+        ("white space is no object", with("  "), with("{}"), [D, D, Q, D]),
+        ("a key twice", with(r#"{"a":1,"a":1}"#), with(r#"{"a":1}"#), [D, D, Q, Q]),
+        ("no object", with("[1]"), with("[ 1 ]"), [D, D, Q, Q]),
+        ("parsed arguments", with(r#"{"a": 1}"#), json(json!({"a": 1})), [D, Q, Q, Q]),
+        ("malformed arguments kept", with("{oops"), with("{oops"), [E, E, E, E]),
+        ("malformed arguments mended", with("{oops"), with("{}"), [D, D, Q, D]),
+        ("a call dropped", with("{}"), said(&Content::Absent), [D, D, Q, D]),
+        ("another id", named(Some("a"), "f"), named(Some("b"), "f"), [D, D, Q, D]),
+        ("no id", named(Some("a"), "f"), named(None, "f"), [D, D, Q, Q]),
+        ("another name", named(Some("a"), "f"), named(Some("a"), "g"), [D, D, Q, D]),
+        ("reasoning dropped", thought(Some("hm")), thought(None), [D, D, Q, Q]),
+        ("reasoning emptied", thought(Some("hm")), thought(Some("")), [D, D, Q, Q]),
+        ("reasoning changed", thought(Some("hm")), thought(Some("ha")), [D, D, Q, D]),
+        ("reasoning invented", thought(None), thought(Some("ha")), [D, D, Q, D]),
+        ("empty reasoning for none", thought(None), thought(Some("")), [E, E, E, E]),
+        ("a result of another call", result("a"), result("b"), [E, E, E, E]),
     ];
-    for (what, stored, sent, strict, loose) in table {
-        assert_eq!(Strict.judge(&stored, &sent), strict, "strict: {what}");
-        assert_eq!(LooseReplay.judge(&stored, &sent), loose, "loose_replay: {what}");
+    let matchers: [&dyn Matcher; 4] = [&Strict, &LooseToolCall, &RoleContentOnly, &LooseReplay];
+    for (what, stored, sent, verdicts) in table {
+        for (matcher, verdict) in matchers.into_iter().zip(verdicts) {
+            assert_eq!(matcher.judge(&stored, &sent), verdict, "{}: {what}", matcher.name());
+            if verdict > D {
+                assert_eq!(matcher.key(&stored), matcher.key(&sent), "{}: {what}", matcher.name());
+            }
+        }
     }
 }
 
@@ -84,18 +122,24 @@ proptest! {
     /// A candidate that a matcher would accept is always found: same verdict, same key.
     #[test]
     fn accepted_messages_share_a_key(stored in any_message(), sent in any_message()) {
-        for matcher in [&Strict as &dyn Matcher, &LooseReplay] {
+        for matcher in [&Strict as &dyn Matcher, &LooseToolCall, &RoleContentOnly, &LooseReplay] {
             if matcher.judge(&stored, &sent) > Verdict::Different {
                 prop_assert_eq!(matcher.key(&stored), matcher.key(&sent), "{}", matcher.name());
             }
         }
     }
 
-    /// Whatever strict accepts, loose_replay accepts as exactly.
+    /// Whatever strict accepts the others accept as exactly, and role_content_only accepts what
+    /// loose_tool_call does.
     #[test]
-    fn loose_replay_contains_strict(stored in any_message(), sent in any_message()) {
+    fn matchers_contain_one_another(stored in any_message(), sent in any_message()) {
         if Strict.judge(&stored, &sent) == Verdict::Exact {
-            prop_assert_eq!(LooseReplay.judge(&stored, &sent), Verdict::Exact);
+            for matcher in [&LooseReplay as &dyn Matcher, &LooseToolCall, &RoleContentOnly] {
+                prop_assert_eq!(matcher.judge(&stored, &sent), Verdict::Exact, "{}", matcher.name());
+            }
+        }
+        if LooseToolCall.judge(&stored, &sent) > Verdict::Different {
+            prop_assert!(RoleContentOnly.judge(&stored, &sent) > Verdict::Different);
         }
     }
 }
