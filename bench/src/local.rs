@@ -22,9 +22,12 @@ pub(crate) struct Local {
 
 impl Local {
     /// Opens a session.
-    pub(crate) fn open(sessions: &Sessions) -> Self {
-        let (token, session) = sessions.open(OpenOptions::default());
-        Self { sessions: sessions.clone(), token, session, conversation: Conversation::new(false) }
+    ///
+    /// # Errors
+    /// If no more may be open.
+    pub(crate) fn open(sessions: &Sessions) -> anyhow::Result<Self> {
+        let (token, session) = sessions.open(OpenOptions::default())?;
+        Ok(Self { sessions: sessions.clone(), token, session, conversation: Conversation::new(false) })
     }
 
     /// One turn for a request that has been split.
@@ -39,7 +42,7 @@ impl Local {
             response_prefix: "chatcmpl-",
             deltas: false,
         };
-        let mut reply = self.sessions.turn(&self.session, asked)?;
+        let mut reply = self.sessions.turn(&self.session, asked).await?;
         match reply.events.recv().await {
             Some(TurnEvent::Committed(committed)) => Ok(committed),
             Some(TurnEvent::Failed(error)) => Err(error.into()),

@@ -52,7 +52,7 @@ pub(crate) async fn run(args: &Memory) -> anyhow::Result<()> {
 async fn grow(args: &Memory, service: &Service, part: u64) -> anyhow::Result<Vec<Arc<Session>>> {
     let mut sessions = Vec::with_capacity(args.sessions as usize);
     for number in 0..args.sessions {
-        let mut local = Local::open(&service.sessions);
+        let mut local = Local::open(&service.sessions)?;
         for turn in 0..args.turns {
             let seed = (part << 48) | (u64::from(number) << 24) | u64::from(turn);
             local.say(&service.words.text(seed, args.input_tokens as usize)).await?;

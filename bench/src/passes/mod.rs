@@ -18,7 +18,7 @@ pub(crate) async fn run(args: &Passes) -> anyhow::Result<()> {
     ensure!(args.tokens.is_sorted(), "--tokens: lengths must ascend");
     let service = Service::start(&args.replies).await?;
     let mut client = Client::connect(&service.address).await?;
-    let mut local = Local::open(&service.sessions);
+    let mut local = Local::open(&service.sessions)?;
     let mut said = 0;
     let mut rows = Vec::new();
     for tokens in &args.tokens {

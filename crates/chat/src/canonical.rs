@@ -1,8 +1,7 @@
-//! One spelling for all spellings of a JSON object.
+//! One spelling for all spellings of a JSON value.
 //!
-//! The invariant: two texts have the same canonical spelling exactly if they are the same JSON object, read
-//! strictly: keys unordered and none of them twice, numbers as exact decimals (`1` is `1.0` is `1e0`), `true`
-//! no number. What cannot be read so has none.
+//! The invariant: two texts have the same canonical spelling exactly if they are the same JSON value: keys
+//! unordered, numbers as exact decimals (`1` is `1.0` is `1e0`), `true` no number. What is no JSON has none.
 
 use serde::Deserialize;
 use serde::de::{Deserializer, MapAccess, Visitor};
@@ -11,32 +10,48 @@ use serde_json::value::RawValue;
 /// Deeper objects and lists have no canonical spelling.
 const MAX_DEPTH: usize = 128;
 
-/// The canonical spelling of an object; `None` if the text is no object, or not strictly JSON.
+/// What a key means that an object has twice.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Twice {
+    /// Such a text has no canonical spelling.
+    Refused,
+    /// Its last value counts, as it does for every client that parses and writes again.
+    Last,
+}
+
+/// The canonical spelling of an object; `None` if the text is no object, or has a key twice.
 pub(crate) fn object(text: &str) -> Option<String> {
+    let spelling = value(text, Twice::Refused)?;
+    spelling.starts_with('{').then_some(spelling)
+}
+
+/// The canonical spelling of a value; `None` if the text is no JSON.
+pub(crate) fn value(text: &str, twice: Twice) -> Option<String> {
     let raw: &RawValue = serde_json::from_str(text).ok()?;
-    if !raw.get().starts_with('{') {
-        return None;
-    }
     let mut out = String::with_capacity(text.len());
-    write(raw, MAX_DEPTH, &mut out)?;
+    write(raw, twice, MAX_DEPTH, &mut out)?;
     Some(out)
 }
 
-fn write(raw: &RawValue, depth: usize, out: &mut String) -> Option<()> {
+fn write(raw: &RawValue, twice: Twice, depth: usize, out: &mut String) -> Option<()> {
     let text = raw.get();
     let depth = depth.checked_sub(1)?;
     match text.as_bytes().first()? {
         b'{' => {
             let Fields(mut fields) = serde_json::from_str(text).ok()?;
+            // A stable order: of equal keys the last stays last.
             fields.sort_by(|(a, _), (b, _)| a.cmp(b));
-            if fields.windows(2).any(|pair| pair[0].0 == pair[1].0) {
+            let before = fields.len();
+            fields.reverse();
+            fields.dedup_by(|(a, _), (b, _)| a == b);
+            if twice == Twice::Refused && fields.len() < before {
                 return None;
             }
             out.push('{');
             for (name, value) in fields {
                 out.push_str(&serde_json::to_string(&name).ok()?);
                 out.push(':');
-                write(value, depth, out)?;
+                write(value, twice, depth, out)?;
                 out.push(',');
             }
             out.push('}');
@@ -45,7 +60,7 @@ fn write(raw: &RawValue, depth: usize, out: &mut String) -> Option<()> {
             let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
             out.push('[');
             for item in items {
-                write(item, depth, out)?;
+                write(item, twice, depth, out)?;
                 out.push(',');
             }
             out.push(']');

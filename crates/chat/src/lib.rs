@@ -6,6 +6,7 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod by_role;
 mod canonical;
 mod key;
 mod loose_replay;
@@ -17,6 +18,7 @@ mod setup;
 mod start;
 mod strict;
 
+pub use by_role::ByRole;
 pub use key::{Chain, Key};
 pub use loose_replay::LooseReplay;
 pub use loose_tool_call::LooseToolCall;

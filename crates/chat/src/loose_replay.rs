@@ -1,7 +1,6 @@
 //! The matcher for real agents, which re-spell what they were told.
 
-use serde_json::Value;
-
+use crate::canonical::{self, Twice};
 use crate::{Arguments, Key, Matcher, Message, Strict, ToolCall, Verdict};
 
 /// Accepts what [`Strict`] accepts and, beyond it, what agents are seen to do to a turn between
@@ -64,25 +63,6 @@ fn same_call(stored: &ToolCall, sent: &ToolCall) -> bool {
 }
 
 fn same_arguments(stored: &Arguments, sent: &Arguments) -> bool {
-    if stored == sent {
-        return true;
-    }
-    match (stored.parsed(), sent.parsed()) {
-        (Some(a), Some(b)) => same_json(&a, &b),
-        _ => false,
-    }
-}
-
-/// JSON equality as a reader would have it: objects unordered, `1` equal to `1.0`, `true` not `1`.
-fn same_json(a: &Value, b: &Value) -> bool {
-    match (a, b) {
-        (Value::Number(x), Value::Number(y)) => x == y || (x.as_f64().is_some() && x.as_f64() == y.as_f64()),
-        (Value::Array(x), Value::Array(y)) => {
-            x.len() == y.len() && x.iter().zip(y).all(|(a, b)| same_json(a, b))
-        }
-        (Value::Object(x), Value::Object(y)) => {
-            x.len() == y.len() && x.iter().all(|(name, a)| y.get(name).is_some_and(|b| same_json(a, b)))
-        }
-        _ => a == b,
-    }
+    let spelling = |arguments: &Arguments| canonical::value(&arguments.text(), Twice::Last);
+    stored == sent || spelling(stored).is_some_and(|stored| Some(stored) == spelling(sent))
 }

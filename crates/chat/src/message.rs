@@ -153,4 +153,25 @@ impl Message {
             name: None,
         }
     }
+
+    /// About how much memory it holds, in bytes.
+    pub fn bytes(&self) -> usize {
+        let length = |text: &Option<String>| text.as_ref().map_or(0, String::len);
+        let content = match &self.content {
+            Content::Absent => 0,
+            Content::Text(text) => text.len(),
+            Content::Parts(parts) => {
+                parts.iter().map(|Part::Text(text)| size_of::<Part>() + text.len()).sum()
+            }
+        };
+        let calls: usize = self
+            .tool_calls
+            .iter()
+            .map(|call| {
+                size_of::<ToolCall>() + length(&call.id) + call.name.len() + call.arguments.text().len()
+            })
+            .sum();
+        let named = length(&self.reasoning) + length(&self.tool_call_id) + length(&self.name);
+        size_of::<Self>() + content + calls + named
+    }
 }

@@ -55,7 +55,7 @@ fn each_matcher_accepts_its_own_respellings() {
         ),
         ("arguments changed", with(r#"{"a":1}"#), with(r#"{"a":true}"#), [D, D, Q, D]),
         ("arguments reordered in a list", with(r#"{"a":[1,2]}"#), with(r#"{"a":[2,1]}"#), [D, D, Q, D]),
-        ("arguments beyond floats", with(r#"{"a":1e999}"#), with(r#"{"a":10e998}"#), [D, Q, Q, D]),
+        ("arguments beyond floats", with(r#"{"a":1e999}"#), with(r#"{"a":10e998}"#), [D, Q, Q, Q]),
         ("close numbers", with(r#"{"a":9007199254740993}"#), with(r#"{"a":9007199254740992}"#), [D, D, Q, D]),
         ("empty arguments", with(""), with("{ }"), [D, Q, Q, D]),
         ("white space is no object", with("  "), with("{}"), [D, D, Q, D]),

@@ -131,9 +131,18 @@ pub(crate) struct Serve {
     /// How sessions grow: `tree` or `linear`.
     #[arg(long, value_name = "POLICY")]
     pub(crate) lineage: Option<String>,
-    /// Which replayed messages are the same: `loose_replay` or `strict`.
+    /// Which replayed messages are the same: `loose_replay`, `loose_tool_call`, `role_content_only`, `strict`.
     #[arg(long, value_name = "NAME")]
     pub(crate) matcher: Option<String>,
+    /// What becomes of a request whose tools differ from its session's: `accept` or `refuse`.
+    #[arg(long, value_name = "POLICY")]
+    pub(crate) tools_drift: Option<String>,
+    /// Sample every turn so, whatever its request says: `temperature=1.0,top_p=1.0`.
+    #[arg(long, value_name = "FIELD=VALUE", value_delimiter = ',')]
+    pub(crate) pin: Vec<String>,
+    /// Hosts of this network need no control key: `10.0.0.0/8`. Give it once for each.
+    #[arg(long, value_name = "CIDR")]
+    pub(crate) trust_cidr: Vec<String>,
 }
 
 /// `verbatim run`.

@@ -3,14 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use anyhow::{Context, bail, ensure};
+use anyhow::{Context, anyhow, bail, ensure};
+use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use verbatim_chat::matcher_by_name;
+use verbatim_dialects::Sampling;
+use verbatim_dialects::chat::Request;
 use verbatim_events::{Observer, Observers};
 use verbatim_forest::Lineage;
-use verbatim_gateway::{App, ControlKey, Limits, Metrics, router, serve};
-use verbatim_session::{SamplingDefaults, Sessions, Settings};
+use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, router, serve};
+use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, ToolsDrift};
 
 use crate::args;
 use crate::config::{Config, Layered};
@@ -74,11 +77,7 @@ impl Service {
     /// # Errors
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
-    pub(crate) async fn start(
-        config: &Config,
-        loaded: &Loaded,
-        control: Option<ControlKey>,
-    ) -> anyhow::Result<Self> {
+    pub(crate) async fn start(config: &Config, loaded: &Loaded, access: Access) -> anyhow::Result<Self> {
         let metrics = Arc::new(Metrics::default());
         let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
         if let Some(path) = &config.log.events {
@@ -95,8 +94,8 @@ impl Service {
             .with_context(|| format!("cannot listen on {}", config.server.listen))?;
         let address = listener.local_addr()?;
         ensure!(
-            address.ip().is_loopback() || control.is_some(),
-            "{address} can be reached from other machines: give a control key with --control-key-file FILE, or listen on 127.0.0.1"
+            address.ip().is_loopback() || access.key.is_some() || !access.trusted.is_empty(),
+            "{address} can be reached from other machines: give a control key with --control-key-file FILE, name the hosts that need none with --trust-cidr, or listen on 127.0.0.1"
         );
         let limits = Limits {
             body: config.server.body_mib << 20,
@@ -104,7 +103,7 @@ impl Service {
             connections: config.server.connections.max(1),
         };
         let model: Arc<str> = loaded.model.as_str().into();
-        let app = App { sessions: sessions.clone(), metrics, control, model, limits };
+        let app = App { sessions: sessions.clone(), metrics, access, model, limits };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
         Ok(Self { sessions, url: format!("http://{address}"), stop, serving })
@@ -118,14 +117,26 @@ impl Service {
     }
 }
 
-/// The control key that the settings name.
+/// The control key and the trusted networks that the settings name.
 ///
 /// # Errors
-/// If the file cannot be read or the key is too short.
-pub(crate) fn control_key(config: &Config) -> anyhow::Result<Option<ControlKey>> {
-    let Some(path) = &config.server.control_key_file else { return Ok(None) };
-    let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-    Ok(Some(ControlKey::new(&text).with_context(|| path.display().to_string())?))
+/// If the file cannot be read, the key is too short, or a network is none.
+pub(crate) fn access(config: &Config) -> anyhow::Result<Access> {
+    let key = match &config.server.control_key_file {
+        Some(path) => {
+            let text =
+                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+            Some(ControlKey::new(&text).with_context(|| path.display().to_string())?)
+        }
+        None => None,
+    };
+    let network = |text: &String| {
+        let host = || text.parse::<std::net::IpAddr>().map(IpNet::from);
+        let network = text.parse::<IpNet>().or_else(|_| host());
+        network.with_context(|| format!("server.trust_cidr: {text:?} is no network such as 10.0.0.0/8"))
+    };
+    let trusted = config.server.trust_cidr.iter().map(network).collect::<anyhow::Result<_>>()?;
+    Ok(Access { key, trusted })
 }
 
 /// Hears Ctrl-C and SIGTERM from now on; what it returns waits for either.
@@ -151,6 +162,11 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         "linear" => Lineage::Linear,
         other => bail!("sessions.lineage: {other:?} is none of tree, linear"),
     };
+    let tools_drift = match config.sessions.tools_drift.as_str() {
+        "accept" => ToolsDrift::Accept,
+        "refuse" => ToolsDrift::Refuse,
+        other => bail!("sessions.tools_drift: {other:?} is none of accept, refuse"),
+    };
     let sampling = &config.sampling;
     ensure!(sampling.temperature >= 0.0, "sampling.temperature: {} is below 0", sampling.temperature);
     ensure!(
@@ -160,7 +176,16 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
     );
     Ok(Settings {
         lineage,
-        matcher: matcher_by_name(&config.sessions.matcher).context("sessions.matcher")?,
+        matching: Matching::Matcher(matcher_by_name(&config.sessions.matcher).context("sessions.matcher")?),
+        rollback: config.sessions.rollback,
+        tools_drift,
+        quota: Quota {
+            sessions: (config.sessions.max_sessions > 0).then_some(config.sessions.max_sessions),
+            session_bytes: (config.sessions.max_mib > 0).then_some(config.sessions.max_mib << 20),
+            idle: (config.sessions.idle_seconds > 0)
+                .then(|| Duration::from_secs(config.sessions.idle_seconds)),
+        },
+        pinned: pinned(&sampling.pin)?,
         template: config.family.template_arguments.clone(),
         sampling: SamplingDefaults {
             max_tokens: (sampling.max_tokens > 0).then_some(sampling.max_tokens),
@@ -174,4 +199,32 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         outage: Duration::from_secs(config.sessions.outage_seconds),
         experts: config.engine.experts,
     })
+}
+
+/// What the settings pin, each value checked as a request's own would be.
+fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
+    const CAN: [&str; 10] = [
+        "max_tokens",
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "presence_penalty",
+        "frequency_penalty",
+        "repetition_penalty",
+        "min_tokens",
+        "seed",
+    ];
+    for name in pin.keys() {
+        ensure!(
+            CAN.contains(&name.as_str()),
+            "sampling.pin.{name}: only these can be pinned: {}",
+            CAN.join(", ")
+        );
+    }
+    // A request of one message with these fields is read as any other.
+    let mut body = pin.clone();
+    body.insert("messages".into(), json!([{"role": "user", "content": ""}]));
+    let body = serde_json::to_vec(&body)?;
+    Ok(Request::parse(&body).map_err(|error| anyhow!("sampling.pin.{error}"))?.sampling)
 }

@@ -17,6 +17,12 @@ pub struct Sampling {
     pub presence_penalty: Option<f32>,
     /// In [-2, 2].
     pub frequency_penalty: Option<f32>,
+    /// Above 0; 1 is off.
+    pub repetition_penalty: Option<f32>,
+    /// The turn has at least this many tokens.
+    pub min_tokens: Option<u32>,
+    /// Ids that end the turn, beside the family's own.
+    pub stop_ids: Vec<u32>,
     /// Strings that end the turn.
     pub stop: Vec<String>,
     /// The sampler's seed.

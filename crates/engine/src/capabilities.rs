@@ -24,6 +24,10 @@ pub struct Capabilities {
     /// Whether it looks for stop strings itself. Where it does not, it is aborted once the text says
     /// that it went past one.
     pub stop_strings: bool,
+    /// Whether it can penalise repetition ([`crate::Params::repetition_penalty`]).
+    pub repetition_penalty: bool,
+    /// Whether it can keep a turn from ending early ([`crate::Params::min_tokens`]).
+    pub min_tokens: bool,
     /// Whether it reports which experts its tokens were routed to.
     pub experts: bool,
     /// Whether it parses its replies itself and sends the message ([`crate::End::message`]). Such an
@@ -49,6 +53,8 @@ impl Capabilities {
             versions: false,
             version: None,
             stop_strings: false,
+            repetition_penalty: false,
+            min_tokens: false,
             experts: false,
             parses: false,
         }

@@ -21,6 +21,12 @@ pub struct Params {
     pub presence_penalty: f32,
     /// Subtracted from the logit of a token for each time it was sampled in this turn.
     pub frequency_penalty: f32,
+    /// What the logit of a token that was read or sampled is divided by (if positive; else multiplied with);
+    /// 1 is off. For an engine that has it ([`crate::Capabilities::repetition_penalty`]).
+    pub repetition_penalty: f32,
+    /// Before so many tokens no stop token is sampled; 0 is off. For an engine that has it
+    /// ([`crate::Capabilities::min_tokens`]).
+    pub min_tokens: u32,
     /// Ids that end the turn; the one that did is part of the reply.
     pub stop_ids: Vec<TokenId>,
     /// Texts that end the turn, for an engine that looks for them ([`crate::Capabilities::stop_strings`]).
@@ -44,6 +50,8 @@ impl Default for Params {
             min_p: 0.0,
             presence_penalty: 0.0,
             frequency_penalty: 0.0,
+            repetition_penalty: 1.0,
+            min_tokens: 0,
             stop_ids: Vec::new(),
             stop: Vec::new(),
             lora: None,

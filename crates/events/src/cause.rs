@@ -23,8 +23,17 @@ pub enum Cause {
     Forked,
     /// A request matched nothing of the session and began a root.
     Rerooted,
-    /// A linear session dropped its last turn, because the request replaced it.
+    /// A linear session dropped a turn, because the request replaced it.
     RolledBack,
+    /// Tools or template arguments changed within a linear session; its prompt kept those it began with.
+    ToolsDrifted,
+    /// A request's own value gave way to the server's.
+    Overridden {
+        /// The field.
+        field: String,
+    },
+    /// The user's matcher failed.
+    MatcherFailed,
     /// A turn had no legal end; one was added as an observation.
     JunctionRepaired,
     /// A turn ended inside its think block.
@@ -55,6 +64,8 @@ pub enum Cause {
     ClientGone,
     /// The session closed before its turn was committed.
     SessionClosed,
+    /// The session was reclaimed, because nobody used it.
+    SessionExpired,
     /// Another turn of a linear session was committed first.
     Raced,
     /// A sampled turn is in no row: a later one took its place.
@@ -90,6 +101,9 @@ impl Cause {
             Self::Forked => "forked",
             Self::Rerooted => "rerooted",
             Self::RolledBack => "rolled_back",
+            Self::ToolsDrifted => "tools_drifted",
+            Self::Overridden { .. } => "overridden",
+            Self::MatcherFailed => "matcher_failed",
             Self::JunctionRepaired => "junction_repaired",
             Self::ReasoningOpen => "reasoning_open",
             Self::CallOpen => "call_open",
@@ -102,6 +116,7 @@ impl Cause {
             Self::HoldExpired => "hold_expired",
             Self::ClientGone => "client_gone",
             Self::SessionClosed => "session_closed",
+            Self::SessionExpired => "session_expired",
             Self::Raced => "raced",
             Self::Superseded => "superseded",
             Self::Masked { .. } => "masked",

@@ -2,6 +2,7 @@
 
 use verbatim_chat::Chain;
 use verbatim_events::{NodeId, Observed, TurnCommitted};
+use verbatim_tokens::TokenId;
 
 use crate::{Body, Conflict, Forest, Generation, Node, Observation};
 
@@ -58,15 +59,18 @@ impl Forest {
 
     fn push(&mut self, parent: Option<NodeId>, body: Body) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
-        let (chain, tokens, messages, root) = match parent.and_then(|id| self.node(id)) {
-            Some(parent) => (parent.chain, parent.tokens, parent.messages, parent.root),
+        let (chain, tokens, messages, setup) = match parent.and_then(|id| self.node(id)) {
+            Some(parent) => (parent.chain, parent.tokens, parent.messages, parent.setup),
             None => (root(&body), 0, 0, id),
         };
-        let mut node = Node { parent, body, chain, tokens, messages, children: 0, root };
+        let changed = matches!(&body, Body::Observation(Observation { setup: Some(_), .. }));
+        let setup = if changed { id } else { setup };
+        let mut node = Node { parent, body, chain, tokens, messages, children: 0, setup };
         node.tokens = node.tokens - node.trim() + node.ids().len();
         node.messages += node.messages().len();
         node.chain =
             node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
+        self.bytes += weigh(&node);
         self.by_chain.entry(node.chain).or_default().push(id);
         self.nodes.push(node);
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent.0 as usize)) {
@@ -81,4 +85,18 @@ fn root(body: &Body) -> Chain {
         Body::Observation(Observation { setup: Some(setup), .. }) => Chain::root(setup),
         _ => Chain::root(&verbatim_chat::Setup::default()),
     }
+}
+
+/// What a node holds, in bytes, without what is shared by all.
+fn weigh(node: &Node) -> usize {
+    let messages: usize = node.messages().iter().map(|message| message.bytes()).sum();
+    let payload = match &node.body {
+        Body::Observation(observation) => observation.ids.len() * size_of::<TokenId>(),
+        Body::Generation(generation) => {
+            let experts = generation.experts.as_ref().map_or(0, |experts| experts.bytes().len());
+            let token = size_of::<TokenId>() + size_of::<f32>();
+            size_of::<Generation>() + generation.sampled.len() * token + experts
+        }
+    };
+    size_of::<Node>() + messages + payload
 }

@@ -5,18 +5,31 @@ use verbatim_events::NodeId;
 /// A request that the session's lineage does not take. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// A linear session would have to drop more than its last turn.
+    /// A linear session would have to take back more turns than it may.
     #[error(
-        "the request diverges {discard} turns back; a linear session drops at most its last turn \
-         (stored: {stored} messages, request: {sent}); open the session with lineage \"tree\" to branch"
+        "rollback failed: discard_count={discard} exceeds max_assistant_rollback_steps={allowed} \
+         (stored has {stored} messages, request has {sent} messages); open the session with lineage \
+         \"tree\" to branch"
     )]
     Diverged {
-        /// How many turns would be dropped.
+        /// How many turns would be taken back.
         discard: usize,
+        /// How many may be.
+        allowed: usize,
         /// Messages on the session's line.
         stored: usize,
         /// Messages in the request.
         sent: usize,
+    },
+    /// Tools or template arguments differ from those that the session began with, and it was told to refuse
+    /// that.
+    #[error(
+        "{field} changed within the session; send what its first request sent, or open another session \
+         (sessions.tools_drift = \"accept\" lets it)"
+    )]
+    Drifted {
+        /// `tools` or `chat_template_kwargs`.
+        field: &'static str,
     },
     /// A tree does not extend a turn that was cut by its length limit.
     #[error("turn {node} was cut by its length limit and cannot be extended; retry it from before the cut")]

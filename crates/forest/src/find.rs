@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use verbatim_chat::{Chain, Matcher, Message, Verdict};
+use verbatim_chat::{Chain, Message, Verdict};
 use verbatim_events::NodeId;
 
 use crate::{Forest, Place};
@@ -95,9 +95,14 @@ impl Forest {
 }
 
 /// Judges candidates, outside any lock: of those that cover most, an exact match before an
-/// equivalent one, then the first in the order of [`Forest::candidates`]. `sent` are the request's
-/// messages after the anchor. `None` means that the request begins a root.
-pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Arc<Message>]) -> Option<Choice> {
+/// equivalent one, then the first in the order of [`Forest::candidates`]. `judge` says whether the second
+/// message is the first again; `sent` are the request's messages after the anchor. `None` means that the
+/// request begins a root.
+pub fn choose(
+    mut judge: impl FnMut(&Arc<Message>, &Arc<Message>) -> Verdict,
+    candidates: &[Candidate],
+    sent: &[Arc<Message>],
+) -> Option<Choice> {
     let mut best: Option<(Verdict, Choice)> = None;
     for candidate in candidates {
         let covered = candidate.covered;
@@ -108,7 +113,7 @@ pub fn choose(matcher: &dyn Matcher, candidates: &[Candidate], sent: &[Arc<Messa
             .stored()
             .iter()
             .zip(sent)
-            .map(|(stored, sent)| matcher.judge(stored, sent))
+            .map(|(stored, sent)| judge(stored, sent))
             .min()
             .unwrap_or(Verdict::Exact);
         if verdict > best.map_or(Verdict::Different, |(verdict, _)| verdict) {

@@ -12,17 +12,36 @@ use crate::{Lineage, Node};
 pub struct Forest {
     pub(crate) matcher: Arc<dyn Matcher>,
     pub(crate) lineage: Lineage,
+    /// How many turns a request may take back on a line.
+    pub(crate) rollback: usize,
     pub(crate) nodes: Vec<Node>,
     /// Nodes by the key of their path, in the order of commits.
     pub(crate) by_chain: HashMap<Chain, Vec<NodeId>>,
     /// The last committed generation: the end of a linear session's line.
     pub(crate) head: Option<NodeId>,
+    /// What its nodes hold, in bytes.
+    pub(crate) bytes: usize,
 }
 
 impl Forest {
     /// An empty forest.
     pub fn new(lineage: Lineage, matcher: Arc<dyn Matcher>) -> Self {
-        Self { matcher, lineage, nodes: Vec::new(), by_chain: HashMap::new(), head: None }
+        Self {
+            matcher,
+            lineage,
+            rollback: 1,
+            nodes: Vec::new(),
+            by_chain: HashMap::new(),
+            head: None,
+            bytes: 0,
+        }
+    }
+
+    /// The same forest in which a request may take back so many turns of a line; it is one unless told
+    /// otherwise, as in Miles.
+    #[must_use]
+    pub fn with_rollback(self, turns: usize) -> Self {
+        Self { rollback: turns, ..self }
     }
 
     /// The matcher that says which messages are the same.
@@ -66,6 +85,11 @@ impl Forest {
     /// Whether anything follows a node.
     pub fn is_followed(&self, node: NodeId) -> bool {
         self.node(node).is_some_and(|node| node.children > 0)
+    }
+
+    /// Bytes held in all: ids, logprobs, messages and replay payloads. Shared openings count whole.
+    pub fn stored_bytes(&self) -> usize {
+        self.bytes
     }
 
     /// Ids held in all, each counted once: what memory grows with.

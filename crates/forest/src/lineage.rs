@@ -9,8 +9,9 @@ use crate::{Conflict, Forest, Refusal};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Lineage {
-    /// One line: a request that replaces the last turn drops it, deeper divergence is refused. A
-    /// turn that was cut by its length limit may be extended.
+    /// One line: a request that replaces the last turn drops it (or the last few,
+    /// [`Forest::with_rollback`]), deeper divergence is refused. A turn that was cut by its length limit may
+    /// be extended.
     Linear,
     /// Branches: divergence begins a branch or a root. A turn that was cut by its length limit may
     /// not be extended.
@@ -36,8 +37,8 @@ pub struct Plan {
     pub place: Place,
     /// The generation it follows.
     pub parent: Option<NodeId>,
-    /// The generation that a linear session drops by it.
-    pub drops: Option<NodeId>,
+    /// How many turns a linear session takes back by it.
+    pub drops: usize,
     /// The end of the line when the plan was made.
     head: Option<NodeId>,
 }
@@ -53,7 +54,7 @@ impl Forest {
             Place::After(generation) => Some(generation),
             Place::Again(observation) => self.node(observation).and_then(|node| node.parent),
         };
-        let mut plan = Plan { place, parent, drops: None, head: self.head };
+        let mut plan = Plan { place, parent, drops: 0, head: self.head };
         match self.lineage {
             Lineage::Tree => self.refuse_truncated(parent)?,
             Lineage::Linear => plan.drops = self.dropped_by(parent, sent)?,
@@ -83,8 +84,8 @@ impl Forest {
         }
     }
 
-    fn dropped_by(&self, parent: Option<NodeId>, sent: usize) -> Result<Option<NodeId>, Refusal> {
-        let Some(head) = self.head else { return Ok(None) };
+    fn dropped_by(&self, parent: Option<NodeId>, sent: usize) -> Result<usize, Refusal> {
+        let Some(head) = self.head else { return Ok(0) };
         // Ids grow along a path: the later of two ends steps back until line and path meet.
         let (mut line, mut path, mut discard) = (Some(head), parent, 0);
         while line != path {
@@ -95,13 +96,10 @@ impl Forest {
                 path = path.and_then(|turn| self.parent_turn(turn));
             }
         }
-        match discard {
-            0 => Ok(None),
-            1 => Ok(Some(head)),
-            _ => {
-                let stored = self.node(head).map_or(0, |node| node.messages);
-                Err(Refusal::Diverged { discard, stored, sent })
-            }
+        if discard > self.rollback {
+            let stored = self.node(head).map_or(0, |node| node.messages);
+            return Err(Refusal::Diverged { discard, allowed: self.rollback, stored, sent });
         }
+        Ok(discard)
     }
 }

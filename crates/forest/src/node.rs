@@ -21,8 +21,8 @@ pub struct Node {
     pub(crate) messages: usize,
     /// How many nodes follow it.
     pub(crate) children: u32,
-    /// Where its path begins.
-    pub(crate) root: NodeId,
+    /// The observation whose tools and template arguments are in force.
+    pub(crate) setup: NodeId,
 }
 
 /// The two kinds of nodes.
@@ -37,7 +37,7 @@ pub enum Body {
 /// What the model was shown.
 #[derive(Clone, Debug)]
 pub struct Observation {
-    /// Tools and template arguments, at a root.
+    /// Tools and template arguments, at a root and where they changed.
     pub setup: Option<Arc<Setup>>,
     /// The messages it adds.
     pub messages: Box<[Arc<Message>]>,

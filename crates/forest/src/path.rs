@@ -58,9 +58,9 @@ impl Forest {
         self.path(end).iter().flat_map(|segment| segment.node.messages().iter().cloned()).collect()
     }
 
-    /// Tools and template arguments of a node's root.
+    /// Tools and template arguments in force at a node.
     pub fn setup(&self, node: NodeId) -> Option<Arc<Setup>> {
-        let root = self.node(node)?.root;
-        self.node(root)?.observation()?.setup.clone()
+        let setup = self.node(node)?.setup;
+        self.node(setup)?.observation()?.setup.clone()
     }
 }

@@ -1,10 +1,24 @@
 //! Who may do what.
 
-use axum::http::HeaderMap;
+use std::convert::Infallible;
+use std::net::IpAddr;
+
+use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
+use axum::http::request::Parts;
+use ipnet::IpNet;
 use subtle::ConstantTimeEq;
 
 use crate::{ApiError, App};
+
+/// Who may open sessions, take their rows and give orders. By default everyone who reaches the server.
+#[derive(Clone, Debug, Default)]
+pub struct Access {
+    /// The key that lets anyone in.
+    pub key: Option<ControlKey>,
+    /// Networks whose hosts need no key.
+    pub trusted: Vec<IpNet>,
+}
 
 /// The key that opens session creation, samples and control.
 #[derive(Clone)]
@@ -50,21 +64,50 @@ impl std::fmt::Debug for ControlKey {
     }
 }
 
-/// The key of an `Authorization: Bearer` header.
-pub(crate) fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, key) = headers.get(AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then_some(key.trim())
+/// Where a connection comes from.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer(pub(crate) IpAddr);
+
+/// Who sends a request.
+pub(crate) struct Caller {
+    bearer: Option<String>,
+    peer: Option<IpAddr>,
+}
+
+impl<S: Sync> FromRequestParts<S> for Caller {
+    type Rejection = Infallible;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+        let header = parts.headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let bearer = header
+            .and_then(|value| value.split_once(' '))
+            .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
+            .map(|(_, key)| key.trim().to_owned());
+        let peer = parts.extensions.get::<Peer>().map(|Peer(ip)| ip.to_canonical());
+        Ok(Self { bearer, peer })
+    }
+}
+
+impl Caller {
+    /// The key of its `Authorization: Bearer` header.
+    pub(crate) fn bearer(&self) -> Option<&str> {
+        self.bearer.as_deref()
+    }
 }
 
 impl App {
-    /// Lets the holder of the control key pass; everyone, if there is none.
-    pub(crate) fn controlled(&self, headers: &HeaderMap) -> Result<(), ApiError> {
-        match &self.control {
-            None => Ok(()),
-            Some(control) if bearer(headers).is_some_and(|key| control.is(key)) => Ok(()),
-            Some(_) => Err(ApiError::unauthorized(
-                "this needs the control key: send it as `Authorization: Bearer KEY` (the server was started with --control-key-file)",
-            )),
+    /// Lets the holder of the control key pass, and the hosts that need none; everyone, if there is neither.
+    pub(crate) fn controlled(&self, caller: &Caller) -> Result<(), ApiError> {
+        let Access { key, trusted } = &self.access;
+        let trusts = |peer: IpAddr| trusted.iter().any(|network| network.contains(&peer));
+        let open = key.is_none() && trusted.is_empty();
+        let knows = || key.as_ref().zip(caller.bearer()).is_some_and(|(key, told)| key.is(told));
+        if open || caller.peer.is_some_and(trusts) || knows() {
+            return Ok(());
         }
+        Err(ApiError::unauthorized(
+            "this needs the control key: send it as `Authorization: Bearer KEY` (the server was started with \
+             --control-key-file or --trust-cidr)",
+        ))
     }
 }

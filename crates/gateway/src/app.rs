@@ -10,9 +10,7 @@ use axum::routing::{get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
-use crate::{
-    ApiError, ControlKey, Metrics, chat, control, error, health, metrics, models, samples, sessions,
-};
+use crate::{Access, ApiError, Metrics, chat, control, error, health, metrics, models, samples, sessions};
 
 /// The state behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -21,8 +19,8 @@ pub struct App {
     pub sessions: Sessions,
     /// The metrics, which must also be among the sessions' observers.
     pub metrics: Arc<Metrics>,
-    /// The key for session creation and control; without one both are open.
-    pub control: Option<ControlKey>,
+    /// Who may open sessions and give orders.
+    pub access: Access,
     /// The served model's name.
     pub model: Arc<str>,
     /// Limits.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use axum::body::Bytes;
 use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
@@ -16,6 +16,7 @@ use verbatim_engine::{Answer, Fleet, Order, PauseMode, give};
 use verbatim_session::Running;
 use verbatim_tokens::Version;
 
+use crate::access::Caller;
 use crate::{ApiError, App, error};
 
 /// How long an engine has to answer an order, unless the request says otherwise.
@@ -61,8 +62,8 @@ impl Ordered {
 }
 
 /// An order, from who may give one.
-fn ordered(app: &App, headers: &HeaderMap, body: Body) -> Result<Ordered, ApiError> {
-    app.controlled(headers)?;
+fn ordered(app: &App, caller: &Caller, body: Body) -> Result<Ordered, ApiError> {
+    app.controlled(caller)?;
     error::optional(&body?)
 }
 
@@ -73,12 +74,8 @@ fn seconds(field: &str, asked: Option<f64>, usual: f64) -> Result<Duration, ApiE
 /// `POST /control/pause`: no attempt starts. Without a body running ones are aborted and their turns
 /// held. With `{"mode": "abort" | "retract" | "in_place" | "drain"}` the engines are paused too, in
 /// that mode.
-pub(crate) async fn pause(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let asked = ordered(&app, &headers, body)?;
+pub(crate) async fn pause(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
+    let asked = ordered(&app, &caller, body)?;
     let running = match asked.mode {
         None | Some(PauseMode::Abort) => Running::Abort,
         Some(PauseMode::Retract | PauseMode::InPlace | PauseMode::Drain) => Running::Keep,
@@ -92,12 +89,8 @@ pub(crate) async fn pause(
 }
 
 /// `POST /control/resume`: engines that were paused go on, then held turns do.
-pub(crate) async fn resume(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let asked = ordered(&app, &headers, body)?;
+pub(crate) async fn resume(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
+    let asked = ordered(&app, &caller, body)?;
     let paused = app.sessions.engine().fleet().is_some_and(|fleet| {
         fleet.members().iter().any(|member| member.health == verbatim_engine::Health::Paused)
     });
@@ -113,12 +106,8 @@ pub(crate) async fn resume(
 }
 
 /// `POST /control/flush`: every engine forgets its cached prefixes.
-pub(crate) async fn flush(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    let asked = ordered(&app, &headers, body)?;
+pub(crate) async fn flush(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
+    let asked = ordered(&app, &caller, body)?;
     let answers = tell(&app, Order::Flush, asked.deadline()?).await;
     Ok(reply(&app, answers))
 }
@@ -127,10 +116,10 @@ pub(crate) async fn flush(
 /// without, each says it.
 pub(crate) async fn version(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: Body,
 ) -> Result<Response, ApiError> {
-    let mut asked = ordered(&app, &headers, body)?;
+    let mut asked = ordered(&app, &caller, body)?;
     let deadline = asked.deadline()?;
     let order = asked.version.take().map_or(Order::Version, Order::SetVersion);
     let answers = tell(&app, order, deadline).await;
@@ -138,35 +127,27 @@ pub(crate) async fn version(
 }
 
 /// `GET /control/engines`: the engines as they are known now.
-pub(crate) async fn engines(State(app): State<App>, headers: HeaderMap) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+pub(crate) async fn engines(State(app): State<App>, caller: Caller) -> Result<Response, ApiError> {
+    app.controlled(&caller)?;
     let members = app.sessions.engine().fleet().map(|fleet| fleet.members()).unwrap_or_default();
     Ok(error::json(json!({"engines": members})))
 }
 
 /// `POST /control/engines`: `{"url"}` joins.
-pub(crate) async fn add(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+pub(crate) async fn add(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
+    app.controlled(&caller)?;
     let Member { url, .. } = error::required(&body?)?;
     fleet(&app)?.add(url).await?;
-    engines(State(app), headers).await
+    engines(State(app), caller).await
 }
 
 /// `DELETE /control/engines`: `{"url", "drain_seconds"}` leaves, once its attempts have ended or the
 /// seconds are over; what still runs then goes on elsewhere.
-pub(crate) async fn remove(
-    State(app): State<App>,
-    headers: HeaderMap,
-    body: Body,
-) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+pub(crate) async fn remove(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
+    app.controlled(&caller)?;
     let Member { url, drain_seconds } = error::required(&body?)?;
     fleet(&app)?.remove(url, seconds("drain_seconds", drain_seconds, DEADLINE)?).await?;
-    engines(State(app), headers).await
+    engines(State(app), caller).await
 }
 
 fn fleet(app: &App) -> Result<&dyn Fleet, ApiError> {

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_samples::RowError;
-use verbatim_session::{NoSession, TurnError};
+use verbatim_session::{NoSession, TooManySessions, TurnError};
 
 /// A failure as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -90,9 +90,25 @@ impl IntoResponse for ApiError {
 }
 
 impl From<NoSession> for ApiError {
-    fn from(_: NoSession) -> Self {
-        let message = "session not found: open one with POST /sessions, and use its session_id in the path or as the API key";
-        Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_not_found", message)
+    fn from(error: NoSession) -> Self {
+        let (status, code) = match error {
+            NoSession::Unknown => (StatusCode::NOT_FOUND, "session_not_found"),
+            NoSession::Deleted => (StatusCode::GONE, "session_deleted"),
+            NoSession::Expired { .. } => (StatusCode::GONE, "session_expired"),
+        };
+        let message = format!(
+            "{error}: open one with POST /sessions, and use its session_id in the path or as the API key"
+        );
+        Self::new(status, "not_found_error", code, message)
+    }
+}
+
+impl From<TooManySessions> for ApiError {
+    fn from(error: TooManySessions) -> Self {
+        Self {
+            retry: true,
+            ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "too_many_sessions", error)
+        }
     }
 }
 
@@ -106,6 +122,15 @@ impl From<TurnError> for ApiError {
             }
             TurnError::Refused(Refusal::Truncated { .. }) => {
                 Self::new(StatusCode::CONFLICT, INVALID, "truncated_turn", message)
+            }
+            TurnError::Refused(Refusal::Drifted { field }) => {
+                Self { code: "tools_drifted", ..Self::invalid(field, message) }
+            }
+            TurnError::Full { .. } => {
+                Self::new(StatusCode::PAYLOAD_TOO_LARGE, INVALID, "session_full", message)
+            }
+            TurnError::Matcher { .. } => {
+                Self::new(StatusCode::INTERNAL_SERVER_ERROR, "api_error", "matcher_failed", message)
             }
             TurnError::Render(_) => Self { code: "cannot_render", ..Self::invalid("messages", message) },
             TurnError::ContextLength { .. } | TurnError::Engine(EngineError::Context { .. }) => {
@@ -123,9 +148,10 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
             },
-            TurnError::Closed => {
-                Self::new(StatusCode::NOT_FOUND, "not_found_error", "session_closed", message)
-            }
+            TurnError::Closed => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "session_closed", message)
+            },
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
         }
     }

@@ -16,8 +16,9 @@ mod samples;
 mod server;
 mod sessions;
 
-pub use access::{ControlKey, ShortKey};
+pub use access::{Access, ControlKey, ShortKey};
 pub use app::{App, Limits, router};
 pub use error::ApiError;
+pub use ipnet::IpNet;
 pub use metrics::Metrics;
 pub use server::serve;

@@ -5,7 +5,6 @@ use std::collections::HashMap;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::http::header::CONTENT_TYPE;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -13,6 +12,7 @@ use serde_json::{Map, Value};
 use verbatim_samples::{Envelope, Format, Options, Pick, Rewards, assemble, write_safetensors};
 use verbatim_session::Session;
 
+use crate::access::Caller;
 use crate::error::optional;
 use crate::{ApiError, App};
 
@@ -35,10 +35,10 @@ struct Asked {
 pub(crate) async fn samples(
     State(app): State<App>,
     Path(token): Path<String>,
-    headers: HeaderMap,
+    caller: Caller,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+    app.controlled(&caller)?;
     let session = app.sessions.get(&token)?;
     let asked: Asked = optional(&body?)?;
     let format = match asked.format.as_deref() {

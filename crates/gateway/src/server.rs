@@ -11,8 +11,10 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
+use tower::ServiceExt;
 
 use crate::Limits;
+use crate::access::Peer;
 
 /// How long a client may take to send a request's head.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
@@ -32,8 +34,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
             accepted = listener.accept() => accepted,
             () = stop.cancelled() => break,
         };
-        let socket = match accepted {
-            Ok((socket, _)) => socket,
+        let (socket, address) = match accepted {
+            Ok(accepted) => accepted,
             Err(error) => {
                 // Out of descriptors, most likely: what is open has to close first.
                 tracing::warn!(%error, "cannot accept a connection");
@@ -43,7 +45,13 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
         };
         // Streams are many small writes that a reader waits for.
         let _ = socket.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
+        let peer = Peer(address.ip());
+        let service = TowerToHyperService::new(router.clone().map_request(
+            move |mut request: axum::http::Request<_>| {
+                request.extensions_mut().insert(peer);
+                request
+            },
+        ));
         let stop = stop.clone();
         tasks.spawn(async move {
             let _permit = permit;

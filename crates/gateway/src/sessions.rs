@@ -5,15 +5,16 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
 use serde_json::{Value, json};
 use verbatim_chat::matcher_by_name;
 use verbatim_events::GroupId;
 use verbatim_forest::{Body, Forest, Lineage, Node};
-use verbatim_session::OpenOptions;
+use verbatim_session::{Matching, OpenOptions};
 
+use crate::access::Caller;
 use crate::{ApiError, App, error};
 
 #[derive(Default, Deserialize)]
@@ -28,28 +29,37 @@ struct Open {
 /// `POST /sessions`: body empty, or `{"lineage", "matcher", "group", "lora"}`, each optional.
 pub(crate) async fn open(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+    app.controlled(&caller)?;
     let asked: Open = error::optional(&body?)?;
-    let matcher = asked
-        .matcher
-        .map(|name| matcher_by_name(&name).map_err(|error| ApiError::invalid("matcher", error)))
-        .transpose()?;
+    let matching = asked.matcher.map(|name| matching(&app, &name)).transpose()?;
     let group = asked.group.map(GroupId::new);
-    let options = OpenOptions { lineage: asked.lineage, matcher, group, lora: asked.lora };
-    let (token, session) = app.sessions.open(options);
+    let options = OpenOptions { lineage: asked.lineage, matching, group, lora: asked.lora };
+    let (token, session) = app.sessions.open(options)?;
     Ok(error::json(json!({"session_id": token.as_str(), "name": session.id()})))
+}
+
+/// The matcher of that name: one of ours, or the one that the server was started with.
+fn matching(app: &App, name: &str) -> Result<Matching, ApiError> {
+    let own = &app.sessions.settings().matching;
+    if own.name() == name {
+        return Ok(own.clone());
+    }
+    match matcher_by_name(name) {
+        Ok(matcher) => Ok(Matching::Matcher(matcher)),
+        Err(error) => Err(ApiError::invalid("matcher", error)),
+    }
 }
 
 /// `GET /sessions/{session}`: the session's tree.
 pub(crate) async fn show(
     State(app): State<App>,
     Path(token): Path<String>,
-    headers: HeaderMap,
+    caller: Caller,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+    app.controlled(&caller)?;
     let session = app.sessions.get(&token)?;
     let shown = session.with_forest(|forest| {
         json!({
@@ -58,7 +68,7 @@ pub(crate) async fn show(
             "lora": session.lora(),
             "opened": session.opened(),
             "lineage": forest.lineage(),
-            "matcher": forest.matcher().name(),
+            "matcher": session.matching().name(),
             "stored_tokens": forest.stored_tokens(),
             "leaves": forest.leaves(),
             "nodes": nodes(forest),
@@ -86,9 +96,9 @@ fn nodes(forest: &Forest) -> Vec<Value> {
 pub(crate) async fn close(
     State(app): State<App>,
     Path(token): Path<String>,
-    headers: HeaderMap,
+    caller: Caller,
 ) -> Result<Response, ApiError> {
-    app.controlled(&headers)?;
+    app.controlled(&caller)?;
     app.sessions.close(&token).await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -117,7 +117,13 @@ async fn member(context: &Context, group: &GroupId, task: &Task, stop: &Cancella
 
 async fn session(context: &Context, group: &GroupId, task: &Task, stop: &CancellationToken) -> Ended {
     let options = OpenOptions { group: Some(group.clone()), ..OpenOptions::default() };
-    let (token, session) = context.sessions.open(options);
+    let (token, session) = match context.sessions.open(options) {
+        Ok(opened) => opened,
+        Err(full) => {
+            let failed = Failed { cause: Cause::AgentNotRun, text: full.to_string(), again: false };
+            return Ended { result: Err(failed), turns: 0, sampled_tokens: 0 };
+        }
+    };
     let seat = Seat {
         server: context.server.clone(),
         token: token.as_str().to_owned(),

@@ -5,15 +5,15 @@ use std::sync::Arc;
 use verbatim_chat::{Chain, Message, Setup};
 use verbatim_dialects::Wire;
 use verbatim_events::{Cause, NodeId};
-use verbatim_forest::{Choice, Place, Plan, choose};
+use verbatim_forest::{Choice, Lineage, Place, Plan, Refusal};
 
 use crate::sessions::Shared;
-use crate::{Session, TurnError};
+use crate::{Session, ToolsDrift, TurnError};
 
 /// A request's place in its session, and what it brings that is new.
 pub(crate) struct Attached {
     pub(crate) plan: Plan,
-    /// Tools and template arguments, where the request begins a root.
+    /// Tools and template arguments, where the request begins a root or changes them.
     pub(crate) setup: Option<Arc<Setup>>,
     /// Messages after the place.
     pub(crate) new: Vec<Arc<Message>>,
@@ -30,19 +30,22 @@ struct Base {
 }
 
 /// Attaches a request. Only what follows its longest known beginning is parsed and judged.
-pub(crate) fn attach(
+pub(crate) async fn attach(
     shared: &Shared,
     session: &Session,
-    wire: &dyn Wire,
+    wire: &(dyn Wire + Sync),
     lost: &mut Vec<Cause>,
 ) -> Result<Attached, TurnError> {
     let base = known_beginning(session, wire);
     let known = base.map_or(0, |base| base.messages);
     let mut sent = parse(wire, known..wire.len(), lost)?;
+    // Bytes that are known are so under the tools that they came with.
+    let setup = base.and_then(|base| session.with_forest(|forest| forest.setup(base.node)));
 
-    let found = base.and_then(|base| find(session, Some(base), base.chain, &sent));
-    if let Some(choice) = found {
-        return placed(session, wire, choice, sent, lost);
+    if let Some((base, setup)) = base.zip(setup.clone())
+        && let Some(choice) = find(session, Some(base.node), base.chain, &sent).await?
+    {
+        return placed(shared, session, wire, Found { choice, setup, sent }, lost);
     }
     // The request begins with an observation and then leaves every generation sampled from it: what
     // it continues is the generation before.
@@ -50,19 +53,45 @@ pub(crate) fn attach(
     let known = earlier.map_or(0, |base| base.messages);
     let again = base.map_or(0, |base| base.messages);
     sent.splice(0..0, parse(wire, known..again, &mut Vec::new())?);
-    if let Some(choice) = earlier.and_then(|base| find(session, Some(base), base.chain, &sent)) {
-        return placed(session, wire, choice, sent, lost);
+    if let Some((base, setup)) = earlier.zip(setup)
+        && let Some(choice) = find(session, Some(base.node), base.chain, &sent).await?
+    {
+        return placed(shared, session, wire, Found { choice, setup, sent }, lost);
     }
-    let setup = root(shared, wire)?;
-    match find(session, None, Chain::root(&setup), &sent) {
-        Some(choice) => placed(session, wire, choice, sent, lost),
-        None => {
-            let plan = session.with_forest(|forest| forest.plan(Place::Root, wire.len()))?;
-            if plan.drops.is_none() && session.with_forest(|forest| forest.head().is_some()) {
-                lost.push(Cause::Rerooted);
-            }
-            Ok(Attached { plan, setup: Some(Arc::new(setup)), new: sent })
-        }
+    let setup = Arc::new(root(shared, wire)?);
+    let chain = Chain::root(line(session).as_ref().unwrap_or(&setup));
+    if let Some(choice) = find(session, None, chain, &sent).await? {
+        return placed(shared, session, wire, Found { choice, setup, sent }, lost);
+    }
+    let in_force = session.with_forest(|forest| forest.head().and_then(|head| forest.setup(head)));
+    if let Some(in_force) = in_force {
+        drifts(shared, &in_force, &setup)?;
+    }
+    let plan = session.with_forest(|forest| forest.plan(Place::Root, wire.len()))?;
+    if plan.drops == 0 && session.with_forest(|forest| forest.head().is_some()) {
+        lost.push(Cause::Rerooted);
+    }
+    Ok(Attached { plan, setup: Some(setup), new: sent })
+}
+
+/// What the line of a linear session began with: it goes on whatever tools a request sends, and is found
+/// under its first ones.
+fn line(session: &Session) -> Option<Arc<Setup>> {
+    session.with_forest(|forest| {
+        let head = forest.head().filter(|_| forest.lineage() == Lineage::Linear)?;
+        forest.setup(forest.path(head).first()?.id)
+    })
+}
+
+/// Whether a request's tools or template arguments differ from those in force.
+fn drifts(shared: &Shared, in_force: &Setup, sent: &Setup) -> Result<bool, TurnError> {
+    if in_force == sent {
+        return Ok(false);
+    }
+    let field = if in_force.tools == sent.tools { "chat_template_kwargs" } else { "tools" };
+    match shared.settings.tools_drift {
+        ToolsDrift::Refuse => Err(Refusal::Drifted { field }.into()),
+        ToolsDrift::Accept => Ok(true),
     }
 }
 
@@ -94,7 +123,13 @@ fn parse(
 }
 
 /// Looks candidates up under the lock and judges them outside it.
-fn find(session: &Session, base: Option<Base>, from: Chain, sent: &[Arc<Message>]) -> Option<Choice> {
+async fn find(
+    session: &Session,
+    base: Option<NodeId>,
+    from: Chain,
+    sent: &[Arc<Message>],
+) -> Result<Option<Choice>, TurnError> {
+    let matching = session.matching();
     let matcher = session.with_forest(|forest| Arc::clone(forest.matcher()));
     let mut chains = Vec::with_capacity(sent.len() + 1);
     chains.push(from);
@@ -102,22 +137,40 @@ fn find(session: &Session, base: Option<Base>, from: Chain, sent: &[Arc<Message>
         *chain = chain.then(matcher.key(message));
         Some(*chain)
     }));
-    let candidates = session.with_forest(|forest| forest.candidates(base.map(|base| base.node), &chains));
-    choose(matcher.as_ref(), &candidates, sent)
+    let candidates = session.with_forest(|forest| forest.candidates(base, &chains));
+    let chosen = matching.choose(&candidates, sent).await;
+    chosen.map_err(|problem| TurnError::Matcher { name: matching.name().to_owned(), problem })
+}
+
+/// A request whose place was found.
+struct Found {
+    choice: Choice,
+    /// Its tools and template arguments.
+    setup: Arc<Setup>,
+    /// Its messages after the anchor.
+    sent: Vec<Arc<Message>>,
 }
 
 fn placed(
+    shared: &Shared,
     session: &Session,
     wire: &dyn Wire,
-    choice: Choice,
-    mut sent: Vec<Arc<Message>>,
+    found: Found,
     lost: &mut Vec<Cause>,
 ) -> Result<Attached, TurnError> {
-    if choice.respelt {
-        lost.push(Cause::Respelt);
-    }
-    let plan = session.with_forest(|forest| forest.plan(choice.place, wire.len()))?;
-    Ok(Attached { plan, setup: None, new: sent.split_off(choice.covered) })
+    let Found { choice, setup, mut sent } = found;
+    lost.extend(choice.respelt.then_some(Cause::Respelt));
+    let (plan, in_force) = session.with_forest(|forest| {
+        let plan = forest.plan(choice.place, wire.len())?;
+        let (Place::After(node) | Place::Again(node)) = choice.place else { return Ok((plan, None)) };
+        Ok::<_, Refusal>((plan, forest.setup(node)))
+    })?;
+    let changed = match in_force {
+        Some(in_force) => drifts(shared, &in_force, &setup)?,
+        None => false,
+    };
+    lost.extend(changed.then_some(Cause::ToolsDrifted));
+    Ok(Attached { plan, setup: changed.then_some(setup), new: sent.split_off(choice.covered) })
 }
 
 /// The request's tools and template arguments, the server's own arguments laid under them.

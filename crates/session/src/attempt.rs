@@ -182,6 +182,7 @@ impl Turn {
         };
         let params = Params {
             max_tokens: live.remaining(),
+            min_tokens: request.params.min_tokens.saturating_sub(live.sampled() as u32),
             // Going on with the first attempt's random numbers would repeat its draws.
             seed: request.params.seed.map(|seed| seed.wrapping_add(u64::from(self.attempts) << 32)),
             ..request.params.clone()

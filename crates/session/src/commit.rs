@@ -33,9 +33,8 @@ pub(crate) fn commit(
         let applied = state.forest.apply(turn)?;
         state.anchors.insert(bytes, applied.observation);
         match plan.drops {
-            Some(_) => lost.push(Cause::RolledBack),
-            None if branches => lost.push(Cause::Forked),
-            None => {}
+            0 if branches => lost.push(Cause::Forked),
+            turns => lost.extend(std::iter::repeat_n(Cause::RolledBack, turns)),
         }
         applied
     };

@@ -37,6 +37,25 @@ pub enum TurnError {
         /// The hold deadline.
         seconds: u64,
     },
+    /// The session holds as much as it may.
+    #[error(
+        "the session holds {held} bytes of at most {limit} and takes no more turns; collect its rows and open \
+         another (sessions.max_mib sets the limit)"
+    )]
+    Full {
+        /// Bytes held.
+        held: usize,
+        /// Bytes allowed.
+        limit: usize,
+    },
+    /// The user's matcher failed.
+    #[error("session message matcher {name}: {problem}")]
+    Matcher {
+        /// Its dotted path.
+        name: String,
+        /// What it failed with.
+        problem: String,
+    },
     /// The session closed meanwhile.
     #[error("the session is closed")]
     Closed,
@@ -53,7 +72,12 @@ impl TurnError {
             Self::HoldExpired { .. } => Some(Cause::HoldExpired),
             Self::Closed => Some(Cause::SessionClosed),
             Self::Conflict(_) => Some(Cause::Raced),
-            Self::Invalid(_) | Self::Refused(_) | Self::Render(_) | Self::ContextLength { .. } => None,
+            Self::Matcher { .. } => Some(Cause::MatcherFailed),
+            Self::Invalid(_)
+            | Self::Refused(_)
+            | Self::Render(_)
+            | Self::ContextLength { .. }
+            | Self::Full { .. } => None,
         }
     }
 }

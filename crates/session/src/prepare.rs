@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use verbatim_chat::{Chain, Message, Setup, StartState};
-use verbatim_dialects::{Sampling, Wire};
-use verbatim_engine::{Conversation, EngineError};
+use verbatim_dialects::{Invalid, Sampling, Wire};
+use verbatim_engine::{Capabilities, Conversation, EngineError};
 use verbatim_events::{Cause, Observed};
 use verbatim_families::{Extension, Junction, Scene};
 use verbatim_forest::{Place, Plan};
@@ -13,6 +13,7 @@ use verbatim_tokens::TokenId;
 use crate::attach::{Attached, attach};
 use crate::attempt::Request;
 use crate::openings::Opening;
+use crate::pinned::pinned;
 use crate::sessions::Shared;
 use crate::{Session, TurnError};
 
@@ -32,17 +33,18 @@ pub(crate) struct Prepared {
 }
 
 /// Attaches and renders a request. The session is only read.
-pub(crate) fn prepare(
+pub(crate) async fn prepare(
     shared: &Shared,
     session: &Session,
-    wire: &dyn Wire,
+    wire: &(dyn Wire + Sync),
     sampling: &Sampling,
     mut lost: Vec<Cause>,
 ) -> Result<Prepared, TurnError> {
+    has_room(shared, session)?;
     let bytes = wire.bytes(wire.len());
     let Attached { plan, setup, new } = match open_again(shared, session, bytes) {
         Some(opening) => return finish(shared, session, sampling, bytes, lost, opened(session, opening)?),
-        None => attach(shared, session, wire, &mut lost)?,
+        None => attach(shared, session, wire, &mut lost).await?,
     };
     let rendered = match (plan.place, setup) {
         (Place::Root, Some(setup)) => {
@@ -50,8 +52,8 @@ pub(crate) fn prepare(
             shared.openings.put(bytes, clock(shared, session), &opening);
             opened_at(plan, opening)
         }
-        _ => {
-            let (rendered, repaired) = extend(shared, session, plan, new)?;
+        (_, changed) => {
+            let (rendered, repaired) = extend(shared, session, plan, changed, new)?;
             lost.extend(repaired.then_some(Cause::JunctionRepaired));
             rendered
         }
@@ -103,11 +105,22 @@ fn opened_at(plan: Plan, opening: Opening) -> Placed {
     Placed { plan, observed, prompt, setup, start }
 }
 
-/// Renders what follows the place; also says whether the junction had to be repaired.
+/// Whether the session may hold more.
+fn has_room(shared: &Shared, session: &Session) -> Result<(), TurnError> {
+    let held = session.with_forest(|forest| forest.stored_bytes());
+    match shared.settings.quota.session_bytes {
+        Some(limit) if held >= limit => Err(TurnError::Full { held, limit }),
+        _ => Ok(()),
+    }
+}
+
+/// Renders what follows the place, under other tools and template arguments if they `changed`; also says
+/// whether the junction had to be repaired.
 fn extend(
     shared: &Shared,
     session: &Session,
     plan: Plan,
+    changed: Option<Arc<Setup>>,
     new: Vec<Arc<Message>>,
 ) -> Result<(Placed, bool), TurnError> {
     let gone = || TurnError::Closed;
@@ -120,13 +133,14 @@ fn extend(
         });
     }
     let parent = plan.parent.ok_or_else(gone)?;
-    let (setup, sampled, message) = session
+    let (in_force, sampled, message) = session
         .with_forest(|forest| {
             let generation = forest.node(parent)?.generation()?;
             let ids = generation.sampled.ids().to_vec();
             Some((forest.setup(parent)?, ids, Arc::clone(&generation.message)))
         })
         .ok_or_else(gone)?;
+    let setup = changed.clone().unwrap_or(in_force);
     let plain: Vec<_> = new.iter().map(|message| message.as_ref().clone()).collect();
     let scene = Scene { setup: &setup, opened: session.opened() };
     let junction = Junction { sampled: &sampled, message: &message };
@@ -134,7 +148,7 @@ fn extend(
     let mut prompt = session.with_forest(|forest| forest.gather_with(parent, ids.len()));
     prompt.truncate(prompt.len() - trim.min(sampled.len()));
     prompt.extend_from_slice(&ids);
-    let observed = Observed::New { setup: None, messages: new.into(), ids: ids.into(), trim, start };
+    let observed = Observed::New { setup: changed, messages: new.into(), ids: ids.into(), trim, start };
     Ok((Placed { plan, observed, prompt: prompt.into(), setup, start }, repair.is_some()))
 }
 
@@ -143,7 +157,7 @@ fn finish(
     session: &Session,
     sampling: &Sampling,
     bytes: Chain,
-    lost: Vec<Cause>,
+    mut lost: Vec<Cause>,
     placed: Placed,
 ) -> Result<Prepared, TurnError> {
     let Placed { plan, observed, prompt, setup, start } = placed;
@@ -152,13 +166,8 @@ fn finish(
     if prompt.len() >= context {
         return Err(TurnError::ContextLength { prompt: prompt.len(), context });
     }
-    if sampling.top_logprobs > capabilities.top_logprobs {
-        let problem = format!(
-            "{} asked; this engine reports at most {}",
-            sampling.top_logprobs, capabilities.top_logprobs
-        );
-        return Err(verbatim_dialects::Invalid::new("top_logprobs", problem).into());
-    }
+    let sampling = &pinned(sampling, &shared.settings.pinned, &mut lost);
+    can_be_had(sampling, capabilities)?;
     if prompt.is_empty() {
         return Err(EngineError::Refused { message: "the prompt is empty".into() }.into());
     }
@@ -175,6 +184,31 @@ fn finish(
     let conversation = capabilities.parses.then(|| conversation(session, &plan, &observed, &setup));
     let request = Request { prompt, params, experts_from, conversation };
     Ok(Prepared { plan, observed, request, setup, start, stop, bytes, lost })
+}
+
+/// Refuses what the engine cannot do.
+fn can_be_had(sampling: &Sampling, engine: &Capabilities) -> Result<(), Invalid> {
+    let name = &engine.engine;
+    if sampling.top_logprobs > engine.top_logprobs {
+        let (asked, most) = (sampling.top_logprobs, engine.top_logprobs);
+        let problem = format!("{asked} asked; this engine ({name}) reports at most {most}");
+        return Err(Invalid::new("top_logprobs", problem));
+    }
+    let without = |field, asked: bool, can: bool| match asked && !can {
+        true => Err(Invalid::new(field, format!("this engine ({name}) has no such parameter; leave it out"))),
+        false => Ok(()),
+    };
+    without("min_tokens", sampling.min_tokens.is_some_and(|least| least > 0), engine.min_tokens)?;
+    let penalty = sampling.repetition_penalty.is_some_and(|penalty| penalty != 1.0);
+    without("repetition_penalty", penalty, engine.repetition_penalty)?;
+    match sampling.stop_ids.iter().find(|id| **id as usize >= engine.vocabulary) {
+        Some(id) => {
+            let problem =
+                format!("{id} is no token of this model's; its ids are below {}", engine.vocabulary);
+            Err(Invalid::new("stop_token_ids", problem))
+        }
+        None => Ok(()),
+    }
 }
 
 /// The first position of a prompt whose routed experts no earlier turn of its lineage has told.

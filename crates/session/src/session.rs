@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -10,12 +11,16 @@ use verbatim_chat::Chain;
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
 
+use crate::Matching;
+
 /// One agent's episode: its forest, and what is in flight.
 pub struct Session {
     id: SessionId,
     group: Option<GroupId>,
     lora: Option<Arc<str>>,
+    matching: Matching,
     opened: i64,
+    used: Mutex<Instant>,
     state: Mutex<State>,
     assembled: AtomicBool,
     /// Cancelled when the session closes.
@@ -36,6 +41,7 @@ impl Session {
         id: SessionId,
         group: Option<GroupId>,
         lora: Option<Arc<str>>,
+        matching: Matching,
         opened: i64,
         forest: Forest,
     ) -> Self {
@@ -43,7 +49,9 @@ impl Session {
             id,
             group,
             lora,
+            matching,
             opened,
+            used: Mutex::new(Instant::now()),
             state: Mutex::new(State { forest, anchors: HashMap::new() }),
             assembled: AtomicBool::new(false),
             closing: CancellationToken::new(),
@@ -64,6 +72,25 @@ impl Session {
     /// The adapter that it is sampled with; `None` is the base model.
     pub fn lora(&self) -> Option<&Arc<str>> {
         self.lora.as_ref()
+    }
+
+    /// Who says which replayed messages are the same.
+    pub fn matching(&self) -> &Matching {
+        &self.matching
+    }
+
+    /// Says that it is in use.
+    pub(crate) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    /// How long nobody has used it; nothing while a turn is in flight.
+    pub(crate) fn idle(&self) -> Duration {
+        if self.turns.is_empty() {
+            self.used.lock().unwrap_or_else(PoisonError::into_inner).elapsed()
+        } else {
+            Duration::ZERO
+        }
     }
 
     /// When it was opened, in seconds since the Unix epoch.

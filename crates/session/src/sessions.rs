@@ -1,23 +1,43 @@
 //! All sessions of a process.
 
 use std::collections::HashMap;
-use std::sync::{Arc, PoisonError, RwLock};
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use verbatim_chat::Matcher;
 use verbatim_engine::Engine;
-use verbatim_events::{Event, GroupId, Observers};
+use verbatim_events::{Cause, Event, GroupId, Observers};
 use verbatim_families::Family;
 use verbatim_forest::{Forest, Lineage};
 
+use crate::ended::Ended;
 use crate::openings::Openings;
 use crate::token::TokenHash;
-use crate::{Dispatcher, Session, SessionToken, Settings};
+use crate::{Dispatcher, Matching, Session, SessionToken, Settings};
 
-/// No session opens with this token: it was never there, or it is closed.
+/// No session opens with this token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("session not found")]
-pub struct NoSession;
+pub enum NoSession {
+    /// It was never there, or it ended long ago.
+    #[error("session not found")]
+    Unknown,
+    /// It was deleted.
+    #[error("the session was deleted")]
+    Deleted,
+    /// It was left alone for too long and reclaimed.
+    #[error("the session was reclaimed: nobody had used it for {} s", .idle.as_secs())]
+    Expired {
+        /// How long a session may be left alone.
+        idle: Duration,
+    },
+}
+
+/// As many sessions are open as may be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{limit} sessions are open, and no more may be (sessions.max_sessions); delete those that are over")]
+pub struct TooManySessions {
+    /// How many may be.
+    pub limit: usize,
+}
 
 /// How one session differs from the server's settings.
 #[derive(Clone, Default)]
@@ -25,7 +45,7 @@ pub struct OpenOptions {
     /// How it grows.
     pub lineage: Option<Lineage>,
     /// Which replayed messages are the same.
-    pub matcher: Option<Arc<dyn Matcher>>,
+    pub matching: Option<Matching>,
     /// The group it belongs to.
     pub group: Option<GroupId>,
     /// The adapter to sample with, by the name that the engine knows it by.
@@ -43,7 +63,57 @@ pub(crate) struct Shared {
     pub(crate) observers: Observers,
     pub(crate) settings: Settings,
     pub(crate) openings: Openings,
-    table: RwLock<HashMap<TokenHash, Arc<Session>>>,
+    table: RwLock<Table>,
+}
+
+#[derive(Default)]
+struct Table {
+    open: HashMap<TokenHash, Arc<Session>>,
+    ended: Ended,
+}
+
+impl Shared {
+    fn table(&self) -> RwLockReadGuard<'_, Table> {
+        self.table.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
+        self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a session out, remembers how it ended, and waits until nothing of it runs.
+    async fn end(&self, token: TokenHash, how: NoSession) -> Option<Arc<Session>> {
+        let removed = {
+            let mut table = self.table_mut();
+            let removed = table.open.remove(&token)?;
+            table.ended.put(token, how);
+            removed
+        };
+        removed.close().await;
+        self.observers.tell(&Event::SessionClosed { session: removed.id().clone() });
+        Some(removed)
+    }
+}
+
+/// Closes sessions that nobody uses, until all that share them are gone.
+async fn reclaim(shared: Weak<Shared>, idle: Duration) {
+    let mut tick =
+        tokio::time::interval((idle / 4).clamp(Duration::from_millis(10), Duration::from_secs(60)));
+    loop {
+        tick.tick().await;
+        let Some(shared) = shared.upgrade() else { return };
+        let over: Vec<_> = {
+            let table = shared.table();
+            let open = table.open.iter();
+            open.filter(|(_, session)| session.idle() >= idle).map(|(token, _)| *token).collect()
+        };
+        for token in over {
+            if let Some(session) = shared.end(token, NoSession::Expired { idle }).await {
+                tracing::info!(session = %session.id(), "reclaimed");
+                shared.observers.lost(session.id(), Cause::SessionExpired);
+            }
+        }
+    }
 }
 
 impl Sessions {
@@ -57,22 +127,34 @@ impl Sessions {
         let dispatcher = Dispatcher::start(&settings);
         let openings = Openings::default();
         let table = RwLock::default();
-        Self(Arc::new(Shared { family, engine, dispatcher, observers, settings, openings, table }))
+        let shared = Arc::new(Shared { family, engine, dispatcher, observers, settings, openings, table });
+        if let Some(idle) = shared.settings.quota.idle {
+            tokio::spawn(reclaim(Arc::downgrade(&shared), idle));
+        }
+        Self(shared)
     }
 
     /// Opens a session.
-    pub fn open(&self, options: OpenOptions) -> (SessionToken, Arc<Session>) {
+    ///
+    /// # Errors
+    /// [`TooManySessions`].
+    pub fn open(&self, options: OpenOptions) -> Result<(SessionToken, Arc<Session>), TooManySessions> {
         let token = SessionToken::fresh();
         let settings = &self.0.settings;
-        let matcher = options.matcher.unwrap_or_else(|| Arc::clone(&settings.matcher));
-        let forest = Forest::new(options.lineage.unwrap_or(settings.lineage), matcher);
+        let matching = options.matching.unwrap_or_else(|| settings.matching.clone());
+        let lineage = options.lineage.unwrap_or(settings.lineage);
+        let forest = Forest::new(lineage, matching.matcher()).with_rollback(settings.rollback);
         let opened = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        let session = Arc::new(Session::new(token.session_id(), options.group, options.lora, opened, forest));
-        let mut table = self.0.table.write().unwrap_or_else(PoisonError::into_inner);
-        table.insert(TokenHash::of(token.as_str()), Arc::clone(&session));
+        let id = token.session_id();
+        let session = Arc::new(Session::new(id, options.group, options.lora, matching, opened, forest));
+        let mut table = self.0.table_mut();
+        match settings.quota.sessions {
+            Some(limit) if table.open.len() >= limit => return Err(TooManySessions { limit }),
+            _ => table.open.insert(TokenHash::of(token.as_str()), Arc::clone(&session)),
+        };
         drop(table);
         self.0.observers.tell(&Event::SessionOpened { session: session.id().clone() });
-        (token, session)
+        Ok((token, session))
     }
 
     /// The session that a token opens.
@@ -81,9 +163,14 @@ impl Sessions {
     /// [`NoSession`].
     pub fn get(&self, token: &str) -> Result<Arc<Session>, NoSession> {
         let hash = TokenHash::of(token);
-        let table = self.0.table.read().unwrap_or_else(PoisonError::into_inner);
-        let (known, session) = table.get_key_value(&hash).ok_or(NoSession)?;
-        if known.matches(token) { Ok(Arc::clone(session)) } else { Err(NoSession) }
+        let table = self.0.table();
+        match table.open.get_key_value(&hash) {
+            Some((known, session)) if known.matches(token) => {
+                session.touch();
+                Ok(Arc::clone(session))
+            }
+            _ => Err(table.ended.how(&hash)),
+        }
     }
 
     /// Closes a session: it takes no more turns, those in flight are aborted at the engine, and once
@@ -92,21 +179,13 @@ impl Sessions {
     /// # Errors
     /// [`NoSession`], also while another call closes it.
     pub async fn close(&self, token: &str) -> Result<Arc<Session>, NoSession> {
-        let removed = {
-            let mut table = self.0.table.write().unwrap_or_else(PoisonError::into_inner);
-            table.remove(&TokenHash::of(token)).ok_or(NoSession)?
-        };
-        removed.close().await;
-        self.0.observers.tell(&Event::SessionClosed { session: removed.id().clone() });
-        Ok(removed)
+        let hash = TokenHash::of(token);
+        self.0.end(hash, NoSession::Deleted).await.ok_or_else(|| self.0.table().ended.how(&hash))
     }
 
     /// Closes every session.
     pub async fn close_all(&self) {
-        let all: Vec<_> = {
-            let mut table = self.0.table.write().unwrap_or_else(PoisonError::into_inner);
-            table.drain().map(|(_, session)| session).collect()
-        };
+        let all: Vec<_> = self.0.table_mut().open.drain().map(|(_, session)| session).collect();
         futures::future::join_all(all.iter().map(Session::close)).await;
         for session in all {
             self.0.observers.tell(&Event::SessionClosed { session: session.id().clone() });
@@ -115,7 +194,7 @@ impl Sessions {
 
     /// How many sessions are open.
     pub fn len(&self) -> usize {
-        self.0.table.read().unwrap_or_else(PoisonError::into_inner).len()
+        self.0.table().open.len()
     }
 
     /// Whether no session is open.

@@ -1,13 +1,14 @@
 //! How a server's sessions behave.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::{Map, Value};
-use verbatim_chat::{LooseReplay, Matcher};
 use verbatim_dialects::Sampling;
 use verbatim_engine::Params;
 use verbatim_forest::Lineage;
+use verbatim_tokens::TokenId;
+
+use crate::Matching;
 
 /// Settings of all sessions of a process.
 #[derive(Clone)]
@@ -15,11 +16,19 @@ pub struct Settings {
     /// How sessions grow, unless they are opened otherwise.
     pub lineage: Lineage,
     /// Which replayed messages are the same.
-    pub matcher: Arc<dyn Matcher>,
+    pub matching: Matching,
+    /// How many turns a request may take back in a linear session.
+    pub rollback: usize,
+    /// What a session does about tools or template arguments that change.
+    pub tools_drift: ToolsDrift,
+    /// How much of the process sessions may take up.
+    pub quota: Quota,
     /// Template arguments laid under each request's own.
     pub template: Map<String, Value>,
     /// What the sampler does where a request does not say.
     pub sampling: SamplingDefaults,
+    /// What the sampler does whatever a request says.
+    pub pinned: Sampling,
     /// Turns that may be at the engine at once.
     pub turns: usize,
     /// Agents that may live at once.
@@ -30,6 +39,35 @@ pub struct Settings {
     pub outage: Duration,
     /// Whether routed experts are asked for, of an engine that reports them.
     pub experts: bool,
+}
+
+/// What a session does about tools or template arguments that differ from those it began with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ToolsDrift {
+    /// A tree begins another root with them; a linear session keeps its prompt, as Miles does, and renders
+    /// what is new under them.
+    #[default]
+    Accept,
+    /// The request is refused.
+    Refuse,
+}
+
+/// How much of the process sessions may take up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Quota {
+    /// Sessions open at once; `None` is no limit.
+    pub sessions: Option<usize>,
+    /// Bytes that one session may hold before it takes no more turns; `None` is no limit.
+    pub session_bytes: Option<usize>,
+    /// How long a session may be left alone before it is reclaimed; `None` is forever.
+    pub idle: Option<Duration>,
+}
+
+impl Default for Quota {
+    /// No limit but a gigabyte a session.
+    fn default() -> Self {
+        Self { sessions: None, session_bytes: Some(1 << 30), idle: None }
+    }
 }
 
 /// Sampling where a request does not say.
@@ -56,9 +94,13 @@ impl Default for Settings {
     fn default() -> Self {
         Self {
             lineage: Lineage::default(),
-            matcher: Arc::new(LooseReplay),
+            matching: Matching::default(),
+            rollback: 1,
+            tools_drift: ToolsDrift::default(),
+            quota: Quota::default(),
             template: Map::new(),
             sampling: SamplingDefaults::default(),
+            pinned: Sampling::default(),
             turns: 256,
             agents: 64,
             hold: Duration::from_secs(600),
@@ -70,12 +112,7 @@ impl Default for Settings {
 
 impl SamplingDefaults {
     /// Complete parameters for a prompt that leaves `room` tokens.
-    pub(crate) fn complete(
-        &self,
-        asked: &Sampling,
-        room: u32,
-        stop_ids: &[verbatim_tokens::TokenId],
-    ) -> Params {
+    pub(crate) fn complete(&self, asked: &Sampling, room: u32, stop_ids: &[TokenId]) -> Params {
         Params {
             max_tokens: asked.max_tokens.or(self.max_tokens).unwrap_or(room).min(room),
             temperature: asked.temperature.unwrap_or(self.temperature),
@@ -84,7 +121,9 @@ impl SamplingDefaults {
             min_p: asked.min_p.unwrap_or_default(),
             presence_penalty: asked.presence_penalty.unwrap_or_default(),
             frequency_penalty: asked.frequency_penalty.unwrap_or_default(),
-            stop_ids: stop_ids.to_vec(),
+            repetition_penalty: asked.repetition_penalty.unwrap_or(1.0),
+            min_tokens: asked.min_tokens.unwrap_or_default(),
+            stop_ids: stop_ids.iter().copied().chain(asked.stop_ids.iter().copied().map(TokenId)).collect(),
             stop: Vec::new(),
             lora: None,
             seed: asked.seed,

@@ -25,7 +25,7 @@ use crate::{Session, Sessions, TurnError};
 /// A request for one turn.
 pub struct Asked<'a> {
     /// The conversation.
-    pub wire: &'a dyn Wire,
+    pub wire: &'a (dyn Wire + Sync),
     /// What is asked of the sampler.
     pub sampling: &'a Sampling,
     /// What the dialect already lost.
@@ -88,12 +88,15 @@ impl Sessions {
     ///
     /// # Errors
     /// [`TurnError`], if the request cannot be taken. Later failures come as [`TurnEvent::Failed`].
-    pub fn turn(&self, session: &Arc<Session>, asked: Asked<'_>) -> Result<Reply, TurnError> {
+    pub async fn turn(&self, session: &Arc<Session>, asked: Asked<'_>) -> Result<Reply, TurnError> {
         if session.closing.is_cancelled() {
             return Err(TurnError::Closed);
         }
         let arrived = Instant::now();
-        let prepared = prepare(&self.0, session, asked.wire, asked.sampling, asked.lost)?;
+        let prepared =
+            prepare(&self.0, session, asked.wire, asked.sampling, asked.lost).await.inspect_err(|error| {
+                error.cause().into_iter().for_each(|cause| self.0.observers.lost(session.id(), cause));
+            })?;
         let digits = format!("{:032x}", rand::random::<u128>());
         let response = format!("{}{digits}", asked.response_prefix);
         let call_prefix = format!("call_{}", &digits[..22]);

@@ -9,7 +9,7 @@ use comfy_table::presets::NOTHING;
 use indicatif::{ProgressBar, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 use verbatim_agents::Agent;
-use verbatim_gateway::ControlKey;
+use verbatim_gateway::{Access, ControlKey};
 use verbatim_process::Launcher;
 use verbatim_rollout::{Dataset, Keep, Outcome, Plan, Progress, Run, Summary};
 use verbatim_samples::{Format, Pick};
@@ -52,7 +52,8 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     eprintln!("{} is ready after {:.1} s", loaded.model, began.elapsed().as_secs_f32());
     // A key that nobody is told: agents cannot open sessions or read other sessions' rows.
     let control = ControlKey::new(&format!("{:032x}", rand::random::<u128>()))?;
-    let service = Service::start(&config, &loaded, Some(control)).await?;
+    let access = Access { key: Some(control), trusted: Vec::new() };
+    let service = Service::start(&config, &loaded, access).await?;
     let plan = plan(&config, &agent, &loaded.model)?;
     let folder = plan.folder.clone();
     let run = Run::new(plan, service.sessions.clone(), Launcher::this()?, service.url.clone());

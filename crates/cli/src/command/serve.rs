@@ -2,31 +2,39 @@
 
 use std::process::ExitCode;
 
+use anyhow::Context;
+
 use crate::args::Serve;
 use crate::model;
 use crate::telemetry::Telemetry;
-use crate::wiring::{Service, control_key, interruption, quoted, settings};
+use crate::wiring::{Service, access, interruption, quoted, settings};
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let text = |value: Option<String>| value.map(|value| quoted(&value));
-    let layered = settings(
-        &args.settings,
-        &[
-            ("server.listen", text(args.listen)),
-            (
-                "server.control_key_file",
-                text(args.control_key_file.map(|path| path.to_string_lossy().into_owned())),
-            ),
-            ("sessions.lineage", text(args.lineage)),
-            ("sessions.matcher", text(args.matcher)),
-        ],
-    )?;
+    let key_file = args.control_key_file.map(|path| path.to_string_lossy().into_owned());
+    let trusted: Vec<_> = args.trust_cidr.iter().map(|network| quoted(network)).collect();
+    let pin = |pin: &String| {
+        let (field, value) =
+            pin.split_once('=').with_context(|| format!("--pin {pin}: expected FIELD=VALUE"))?;
+        Ok((format!("sampling.pin.{}", field.trim()), value.trim().to_owned()))
+    };
+    let pins = args.pin.iter().map(pin).collect::<anyhow::Result<Vec<_>>>()?;
+    let mut more = vec![
+        ("server.listen", text(args.listen)),
+        ("server.control_key_file", text(key_file)),
+        ("server.trust_cidr", (!trusted.is_empty()).then(|| format!("[{}]", trusted.join(", ")))),
+        ("sessions.lineage", text(args.lineage)),
+        ("sessions.matcher", text(args.matcher)),
+        ("sessions.tools_drift", text(args.tools_drift)),
+    ];
+    more.extend(pins.iter().map(|(field, value)| (field.as_str(), Some(value.clone()))));
+    let layered = settings(&args.settings, &more)?;
     let config = layered.config;
     let _telemetry = Telemetry::start(&config.log)?;
-    let control = control_key(&config)?;
+    let access = access(&config)?;
     let loaded = model::load(&config).await?;
-    let service = Service::start(&config, &loaded, control).await?;
+    let service = Service::start(&config, &loaded, access).await?;
     let interrupted = interruption()?;
     let engine = loaded.engine.capabilities();
     println!(

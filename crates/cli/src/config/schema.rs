@@ -181,8 +181,19 @@ impl Default for FamilyConfig {
 pub(crate) struct SessionsConfig {
     /// `tree` or `linear`.
     pub(crate) lineage: String,
-    /// `loose_replay` or `strict`.
+    /// Which replayed messages are the same: `loose_replay`, `loose_tool_call`, `role_content_only`, `strict`.
     pub(crate) matcher: String,
+    /// `linear`: turns that a request may take back.
+    pub(crate) rollback: usize,
+    /// What becomes of a request whose tools or template arguments differ from those its session began
+    /// with: `accept` (a tree begins another root, a line goes on) or `refuse`.
+    pub(crate) tools_drift: String,
+    /// Sessions open at once; 0 is no limit.
+    pub(crate) max_sessions: usize,
+    /// MiB that one session may hold before it takes no more turns; 0 is no limit.
+    pub(crate) max_mib: usize,
+    /// Seconds after which a session that nobody uses is reclaimed; 0 is never.
+    pub(crate) idle_seconds: u64,
     /// Turns at the engine at once.
     pub(crate) turns: usize,
     /// Seconds that a turn may be held without progress.
@@ -196,6 +207,11 @@ impl Default for SessionsConfig {
         Self {
             lineage: "tree".into(),
             matcher: "loose_replay".into(),
+            rollback: 1,
+            tools_drift: "accept".into(),
+            max_sessions: 0,
+            max_mib: 1024,
+            idle_seconds: 0,
             turns: 256,
             hold_seconds: 600,
             outage_seconds: 300,
@@ -215,11 +231,13 @@ pub(crate) struct SamplingConfig {
     pub(crate) top_k: u32,
     /// Tokens a turn; 0 is all that the context leaves.
     pub(crate) max_tokens: u32,
+    /// What every turn is sampled with, whatever its request says: `pin = { temperature = 1.0 }`.
+    pub(crate) pin: Map<String, Value>,
 }
 
 impl Default for SamplingConfig {
     fn default() -> Self {
-        Self { temperature: 1.0, top_p: 1.0, top_k: 0, max_tokens: 0 }
+        Self { temperature: 1.0, top_p: 1.0, top_k: 0, max_tokens: 0, pin: Map::new() }
     }
 }
 
@@ -232,6 +250,8 @@ pub(crate) struct ServerConfig {
     /// The file of the control key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) control_key_file: Option<PathBuf>,
+    /// Networks whose hosts need no control key: `["10.0.0.0/8"]`.
+    pub(crate) trust_cidr: Vec<String>,
     /// MiB of a request's body.
     pub(crate) body_mib: usize,
     /// KiB of a request's head.
@@ -245,6 +265,7 @@ impl Default for ServerConfig {
         Self {
             listen: "127.0.0.1:8377".into(),
             control_key_file: None,
+            trust_cidr: Vec::new(),
             body_mib: 64,
             head_kib: 64,
             connections: 4096,

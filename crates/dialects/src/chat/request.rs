@@ -94,6 +94,11 @@ impl<'a> Request<'a> {
             }
             "presence_penalty" => sampling.presence_penalty = number(name, raw, -2.0..=2.0)?,
             "frequency_penalty" => sampling.frequency_penalty = number(name, raw, -2.0..=2.0)?,
+            "repetition_penalty" => sampling.repetition_penalty = number(name, raw, f32::MIN_POSITIVE..=2.0)?,
+            "min_tokens" => sampling.min_tokens = read(name, raw, "a whole number")?,
+            "stop_token_ids" => {
+                sampling.stop_ids = read(name, raw, "a list of token ids")?.unwrap_or_default()
+            }
             "stop" => sampling.stop = stop(name, raw)?,
             "seed" => sampling.seed = read::<i64>(name, raw, "a whole number")?.map(|seed| seed as u64),
             "logprobs" => sampling.logprobs = read(name, raw, "true or false")?.unwrap_or_default(),

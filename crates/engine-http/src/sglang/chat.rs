@@ -53,7 +53,10 @@ impl Wire for SglangChat {
         put("min_p", json!(params.min_p));
         put("presence_penalty", json!(params.presence_penalty));
         put("frequency_penalty", json!(params.frequency_penalty));
-        put("repetition_penalty", json!(1.0));
+        put("repetition_penalty", json!(params.repetition_penalty));
+        if params.min_tokens > 0 {
+            put("min_tokens", json!(params.min_tokens));
+        }
         put("stop_token_ids", json!(params.stop_ids));
         if !params.stop.is_empty() {
             put("stop", json!(params.stop));

@@ -53,6 +53,8 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         version: model.weight_version.clone().map(Version::new),
         stop_strings: !info.skip_tokenizer_init,
         experts,
+        repetition_penalty: true,
+        min_tokens: true,
         ..base(Kind::Sglang, &name, context, options)?
     };
     let facts = Facts {

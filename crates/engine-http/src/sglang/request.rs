@@ -36,6 +36,8 @@ struct Sampling<'a> {
     presence_penalty: f32,
     frequency_penalty: f32,
     repetition_penalty: f32,
+    #[serde(skip_serializing_if = "is_none")]
+    min_new_tokens: u32,
     stop_token_ids: &'a [TokenId],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop: &'a [String],
@@ -45,6 +47,10 @@ struct Sampling<'a> {
     no_stop_trim: bool,
     ignore_eos: bool,
     n: u32,
+}
+
+fn is_none(number: &u32) -> bool {
+    *number == 0
 }
 
 fn is_zero(number: &u8) -> bool {
@@ -64,7 +70,8 @@ impl<'a> Generate<'a> {
                 min_p: params.min_p,
                 presence_penalty: params.presence_penalty,
                 frequency_penalty: params.frequency_penalty,
-                repetition_penalty: 1.0,
+                repetition_penalty: params.repetition_penalty,
+                min_new_tokens: params.min_tokens,
                 stop_token_ids: &params.stop_ids,
                 stop: &params.stop,
                 // A signed 64-bit number there.

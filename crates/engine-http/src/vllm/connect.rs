@@ -79,6 +79,8 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         stop_strings: true,
         // Where it does not say, a turn that gets none tells.
         experts: tokens_route && flag("enable_return_routed_experts").unwrap_or(true),
+        repetition_penalty: true,
+        min_tokens: true,
         ..base(Kind::Vllm, &model.id, model.max_model_len, options)?
     };
     let facts = Facts {

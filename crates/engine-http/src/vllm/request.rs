@@ -40,6 +40,7 @@ pub(crate) struct Sampling<'a> {
     presence_penalty: f32,
     frequency_penalty: f32,
     repetition_penalty: f32,
+    min_tokens: u32,
     stop_token_ids: &'a [TokenId],
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     stop: &'a [String],
@@ -79,7 +80,8 @@ impl<'a> Sampling<'a> {
             min_p: params.min_p,
             presence_penalty: params.presence_penalty,
             frequency_penalty: params.frequency_penalty,
-            repetition_penalty: 1.0,
+            repetition_penalty: params.repetition_penalty,
+            min_tokens: params.min_tokens,
             stop_token_ids: &params.stop_ids,
             stop: &params.stop,
             // A signed 64-bit number there.

@@ -55,6 +55,8 @@ async fn every_sampling_field_arrives_as_it_was_meant() {
         min_p: 0.05,
         presence_penalty: 0.5,
         frequency_penalty: 0.25,
+        repetition_penalty: 1.1,
+        min_tokens: 2,
         stop_ids: vec![TokenId(2), TokenId(3)],
         seed: Some(7),
         lora: Some("tuned".into()),
@@ -82,6 +84,9 @@ async fn every_sampling_field_arrives_as_it_was_meant() {
         );
         assert_eq!((params.presence_penalty, params.frequency_penalty), (0.5, 0.25), "{form:?}");
         assert_eq!(params.seed, Some(7), "{form:?}");
+        let capabilities = server.engine.capabilities();
+        assert_eq!(params.repetition_penalty == 1.1, capabilities.repetition_penalty, "{form:?}");
+        assert_eq!(params.min_tokens == 2, capabilities.min_tokens, "{form:?}");
         assert_eq!(heard.lora.as_deref(), asked.lora.as_deref(), "{form:?}");
         assert!(heard.ignored.is_empty(), "{form:?} did not know {:?}", heard.ignored);
         if form.0 != Wire::LlamaCpp {

@@ -189,6 +189,11 @@ fn params(sampling: &Value, max: usize, eos: &[u32]) -> Result<Params, String> {
         min_p: number("min_p", 0.0, 0.0, 1.0)?,
         presence_penalty: number("presence_penalty", 0.0, -2.0, 2.0)?,
         frequency_penalty: number("frequency_penalty", 0.0, -2.0, 2.0)?,
+        repetition_penalty: number("repetition_penalty", 1.0, 0.0, 2.0)?,
+        min_tokens: sampling["min_tokens"]
+            .as_u64()
+            .and_then(|min| u32::try_from(min).ok())
+            .unwrap_or_default(),
         stop_ids: named.chain(own.iter().copied()).map(TokenId).collect(),
         seed: sampling["seed"].as_i64().map(i64::cast_unsigned),
         top_logprobs: top.as_u64().map_or(0, |k| u8::try_from(k).unwrap_or(u8::MAX)),

@@ -108,12 +108,14 @@ impl Agent {
     fn refused(&self, refusal: &Refusal, sent: usize, choice: Option<Choice>) {
         let forest = &self.world.forest;
         match *refusal {
-            Refusal::Diverged { discard, stored, sent: told } => {
+            Refusal::Diverged { discard, stored, sent: told, .. } => {
                 assert_eq!(forest.lineage(), Lineage::Linear);
                 assert_eq!((stored, told), (forest.messages(forest.head().unwrap()).len(), sent));
                 assert!(discard > 1);
                 assert_eq!(discard, oracle::discard(&self.world, choice));
             }
+            // Its shell's to refuse.
+            Refusal::Drifted { .. } => panic!("{refusal}"),
             Refusal::Truncated { node } => {
                 assert_eq!(forest.lineage(), Lineage::Tree);
                 assert_eq!(forest.node(node).unwrap().generation().unwrap().finish, Finish::Length);
@@ -129,17 +131,12 @@ impl Agent {
 
     fn commit(&mut self, mut request: Vec<Arc<Message>>, asked: Asked, reply: &Reply) {
         let before = self.world.fingerprint();
-        let head = self.world.forest.head();
         let discard = oracle::discard(&self.world, asked.choice);
         let drops = asked.plan.drops;
         match self.world.answer(asked, reply) {
             Ok(applied) => {
                 if self.world.forest.lineage() == Lineage::Linear {
-                    assert_eq!(
-                        drops,
-                        head.filter(|_| discard == 1),
-                        "a linear session drops its last turn at most"
-                    );
+                    assert_eq!(drops, discard, "a linear session drops its last turn at most");
                 }
                 request.push(Arc::clone(&self.world.forest.node(applied.generation).unwrap().messages()[0]));
                 self.conversations.push(request);

@@ -81,7 +81,7 @@ impl World {
             chains.push(chain);
         }
         let candidates = self.forest.candidates(anchor, &chains);
-        let choice = choose(matcher.as_ref(), &candidates, &request[known..])?;
+        let choice = choose(|stored, sent| matcher.judge(stored, sent), &candidates, &request[known..])?;
         Some(Choice { covered: choice.covered + known, ..choice })
     }
 

@@ -10,12 +10,11 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
-use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::chat::Request;
 use verbatim_session::{Asked, Session};
 
-use crate::access::bearer;
+use crate::access::Caller;
 use crate::{ApiError, App};
 
 /// `POST /sessions/{session}/v1/chat/completions`.
@@ -31,10 +30,10 @@ pub(crate) async fn by_path(
 /// `POST /v1/chat/completions` with the session's token as the API key.
 pub(crate) async fn by_key(
     State(app): State<App>,
-    headers: HeaderMap,
+    caller: Caller,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let token = bearer(&headers).ok_or_else(|| {
+    let token = caller.bearer().ok_or_else(|| {
         ApiError::unauthorized("send the session's token as `Authorization: Bearer SESSION`")
     })?;
     let session = app.sessions.get(token)?;
@@ -59,7 +58,7 @@ async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Resp
             response_prefix: "chatcmpl-",
             deltas: shape.stream || shape.logprobs,
         };
-        (app.sessions.turn(session, asked)?, shape)
+        (app.sessions.turn(session, asked).await?, shape)
     };
     // The body is not needed while the engine works, and it may be large.
     drop(body);

@@ -2,7 +2,7 @@
 
 use reqwest::{Method, StatusCode};
 use serde_json::json;
-use verbatim_gateway::ControlKey;
+use verbatim_gateway::{Access, ControlKey};
 
 use crate::support::{Server, Setting, text, user};
 
@@ -10,9 +10,10 @@ const KEY: &str = "a-key-of-more-than-16-characters";
 
 #[tokio::test(flavor = "multi_thread")]
 async fn the_control_key_opens_control_and_a_session_token_only_its_turns() {
-    let setting = Setting { control: Some(ControlKey::new(KEY).unwrap()), ..Setting::default() };
+    let access = Access { key: Some(ControlKey::new(KEY).unwrap()), trusted: Vec::new() };
+    let setting = Setting { access, ..Setting::default() };
     let server = Server::with(setting, [text("a")]).await;
-    let (token, session) = server.sessions.open(Default::default());
+    let (token, session) = server.sessions.open(Default::default()).unwrap();
     let token = token.as_str();
     let controlled = [
         (Method::POST, "/sessions".to_owned()),

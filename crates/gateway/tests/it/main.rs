@@ -6,6 +6,7 @@ mod access;
 mod bad_input;
 mod chat;
 mod faults;
+mod life;
 mod lineage;
 mod races;
 mod rows;

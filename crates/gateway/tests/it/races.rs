@@ -48,11 +48,12 @@ async fn closing_a_session_ends_what_is_in_flight_before_it_returns() {
     let closed = server.client.delete(&url).send().await.unwrap();
     assert_eq!((closed.status(), server.engine.running()), (StatusCode::NO_CONTENT, 0));
     let reply = reply.await.unwrap().unwrap();
-    assert_eq!(reply.status(), StatusCode::NOT_FOUND);
+    assert_eq!(reply.status(), StatusCode::SERVICE_UNAVAILABLE);
+    assert_eq!(reply.headers()["x-should-retry"], "true");
     let reply: Value = reply.json().await.unwrap();
     assert_eq!(reply["error"]["code"], "session_closed");
-    assert_eq!(server.client.delete(&url).send().await.unwrap().status(), StatusCode::NOT_FOUND);
-    assert_eq!(server.turn(&session, &json!({"messages": [user("hi")]})).await.0, StatusCode::NOT_FOUND);
+    assert_eq!(server.client.delete(&url).send().await.unwrap().status(), StatusCode::GONE);
+    assert_eq!(server.turn(&session, &json!({"messages": [user("hi")]})).await.0, StatusCode::GONE);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -70,7 +71,10 @@ async fn chats_and_closing_under_pressure_leave_nothing_behind() {
         assert_eq!(closed.unwrap().status(), StatusCode::NO_CONTENT);
         for reply in replies {
             let status = reply.unwrap().status();
-            assert!([StatusCode::OK, StatusCode::NOT_FOUND].contains(&status), "{status}");
+            assert!(
+                [StatusCode::OK, StatusCode::SERVICE_UNAVAILABLE, StatusCode::GONE].contains(&status),
+                "{status}"
+            );
         }
     }
     assert_eq!((server.engine.running(), server.sessions.len()), (0, 0));

@@ -13,7 +13,7 @@ use verbatim_engine::Prompt;
 use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
 use verbatim_families::{Family, Scene, StartState, load};
-use verbatim_gateway::{App, ControlKey, Limits, Metrics, router, serve};
+use verbatim_gateway::{Access, App, Limits, Metrics, router, serve};
 use verbatim_session::{Sessions, Settings};
 use verbatim_tokenizer::HfTokenizer;
 use verbatim_tokens::TokenId;
@@ -74,7 +74,7 @@ pub(crate) struct Server {
 pub(crate) struct Setting {
     pub(crate) settings: Settings,
     pub(crate) options: SimOptions,
-    pub(crate) control: Option<ControlKey>,
+    pub(crate) access: Access,
     pub(crate) limits: Limits,
 }
 
@@ -82,7 +82,7 @@ impl Default for Setting {
     fn default() -> Self {
         let settings = Settings { hold: Duration::from_secs(5), ..Settings::default() };
         let options = SimOptions { vocabulary: family().tokenizer().vocabulary(), ..SimOptions::default() };
-        Self { settings, options, control: None, limits: Limits::default() }
+        Self { settings, options, access: Access::default(), limits: Limits::default() }
     }
 }
 
@@ -128,7 +128,7 @@ impl Server {
         let app = App {
             sessions: sessions.clone(),
             metrics,
-            control: setting.control,
+            access: setting.access,
             model: "policy".into(),
             limits: setting.limits,
         };
