@@ -89,6 +89,11 @@ pub(crate) enum Verify {
     /// Render every shape of conversation at every cut and compare: is the family append-only over
     /// this model's vocabulary?
     Template(VerifyTemplate),
+    /// Let a scripted tool agent take turns at a live engine, and compare what its sessions keep with
+    /// what the family renders.
+    Session(VerifySession),
+    /// Let the engine's chat endpoint and the family's parser read the same ids, and compare.
+    Parser(VerifyParser),
 }
 
 /// Settings of all commands that load a model.
@@ -230,4 +235,64 @@ pub(crate) struct VerifyTemplate {
     /// Settings; the weights are not loaded.
     #[command(flatten)]
     pub(crate) settings: Settings,
+}
+
+/// `verbatim verify session`.
+#[derive(Debug, Arguments)]
+pub(crate) struct VerifySession {
+    /// How many sessions.
+    #[arg(long, value_name = "N", default_value_t = 4)]
+    pub(crate) sessions: usize,
+    /// How many cycles of results, follow-ups, reminders and retries each has.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    pub(crate) cycles: usize,
+    /// At most so many tokens a turn. A turn that is cut ends its session.
+    #[arg(long, value_name = "N", default_value_t = 1024)]
+    pub(crate) max_tokens: u32,
+    /// The sampler's temperature [default: the settings' one].
+    #[arg(long, value_name = "T")]
+    pub(crate) temperature: Option<f32>,
+    /// The share of turns in which the assistant's text may be rendered otherwise.
+    #[arg(long, value_name = "SHARE", default_value_t = 0.2)]
+    pub(crate) assistant_text: f64,
+    /// Fail if no tool was called.
+    #[arg(long)]
+    pub(crate) require_calls: bool,
+    /// Where the report goes, and how it is printed.
+    #[command(flatten)]
+    pub(crate) told: Told,
+    /// Settings.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// `verbatim verify parser`.
+#[derive(Debug, Arguments)]
+pub(crate) struct VerifyParser {
+    /// How many replies are read.
+    #[arg(long, value_name = "N", default_value_t = 24)]
+    pub(crate) replies: usize,
+    /// At most so many tokens a reply.
+    #[arg(long, value_name = "N", default_value_t = 512)]
+    pub(crate) max_tokens: u32,
+    /// The sampler's temperature.
+    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    pub(crate) temperature: f32,
+    /// Where the report goes, and how it is printed.
+    #[command(flatten)]
+    pub(crate) told: Told,
+    /// Settings.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
+}
+
+/// How a report is told.
+#[derive(Debug, Arguments)]
+pub(crate) struct Told {
+    /// Print the report as JSON.
+    #[arg(long)]
+    pub(crate) json: bool,
+    /// Write the report to this file, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) report: Option<PathBuf>,
 }

@@ -40,6 +40,12 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Verify { what: args::Verify::Template(template) } => {
                 command::verify_template::run(&template)
             }
+            Command::Verify { what: args::Verify::Session(session) } => {
+                command::verify_session::run(session).await
+            }
+            Command::Verify { what: args::Verify::Parser(parser) } => {
+                command::verify_parser::run(parser).await
+            }
             Command::Engine { what: args::EngineCommand::Probe(probe) } => {
                 command::engine::probe(probe).await
             }

@@ -6,4 +6,7 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod parser;
+mod session;
 mod template;
+mod world;
