@@ -53,7 +53,9 @@ pub enum PluginError {
         tail: String,
     },
     /// The host speaks another protocol.
-    #[error("`verbatim.host` speaks protocol {theirs}, this binary {ours}; install the package of this version")]
+    #[error(
+        "`verbatim.host` speaks protocol {theirs}, this binary {ours}; install the package of this version"
+    )]
     Version {
         /// This crate's.
         ours: u32,

@@ -140,7 +140,11 @@ impl Agent {
     ///
     /// # Errors
     /// [`PluginError`].
-    pub async fn run(&self, task: Task, deadline: Duration) -> Result<Option<Map<String, Value>>, PluginError> {
+    pub async fn run(
+        &self,
+        task: Task,
+        deadline: Duration,
+    ) -> Result<Option<Map<String, Value>>, PluginError> {
         let Task { base_url, prompt, request_kwargs, metadata, kwargs } = task;
         let value = json!({
             "base_url": base_url, "prompt": prompt, "request_kwargs": request_kwargs, "metadata": metadata,

@@ -118,7 +118,18 @@ impl Host {
     ) -> Answer<'a> {
         let id = self.0.ids.fetch_add(1, Ordering::Relaxed);
         let (reply, answer) = oneshot::channel();
-        let job = Job { id, op, kind, path: path.clone(), value, blob, is_async, given: Instant::now(), until, reply };
+        let job = Job {
+            id,
+            op,
+            kind,
+            path: path.clone(),
+            value,
+            blob,
+            is_async,
+            given: Instant::now(),
+            until,
+            reply,
+        };
         worker.give(Order::Ask(Box::new(job)));
         // The worker's task keeps the deadline; this is for the time when there is no worker.
         let last = until + self.0.options.cancel_grace + Duration::from_secs(1);

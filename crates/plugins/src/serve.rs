@@ -203,7 +203,8 @@ impl Line {
             self.jobs.iter().filter(|(_, running)| running.next <= now).map(|(id, _)| *id).collect();
         let mut lost = false;
         for id in overdue {
-            let hopeless = self.jobs.get(&id).is_some_and(|running| running.cancelled || !running.job.is_async);
+            let hopeless =
+                self.jobs.get(&id).is_some_and(|running| running.cancelled || !running.job.is_async);
             if !hopeless {
                 self.cancel(id);
             } else if let Some(running) = self.jobs.remove(&id) {
@@ -232,5 +233,9 @@ fn deadline(job: &Job) -> PluginError {
 
 /// The error of a job whose worker died.
 pub(crate) fn died(job: &Job, reason: &str) -> PluginError {
-    PluginError::Died { kind: job.kind.word().to_owned(), path: job.path.to_string(), reason: reason.to_owned() }
+    PluginError::Died {
+        kind: job.kind.word().to_owned(),
+        path: job.path.to_string(),
+        reason: reason.to_owned(),
+    }
 }

@@ -222,14 +222,20 @@ impl Seat {
         let mut folders: Vec<PathBuf> = vec![cwd.clone()];
         folders.extend(self.options.search_paths.iter().map(|path| cwd.join(path)));
         folders.extend(
-            std::env::var_os("PYTHONPATH").iter().flat_map(|paths| std::env::split_paths(paths).collect::<Vec<_>>()),
+            std::env::var_os("PYTHONPATH")
+                .iter()
+                .flat_map(|paths| std::env::split_paths(paths).collect::<Vec<_>>()),
         );
         let paths = std::env::join_paths(folders).unwrap_or_default();
         let environment =
             [("PYTHONPATH", paths.to_string_lossy().into_owned()), ("PYTHONUNBUFFERED", "1".to_owned())];
         let words = [&self.options.python, "-m", "verbatim.host", "--connect"];
         Spec {
-            argv: words.into_iter().map(str::to_owned).chain([socket.to_string_lossy().into_owned()]).collect(),
+            argv: words
+                .into_iter()
+                .map(str::to_owned)
+                .chain([socket.to_string_lossy().into_owned()])
+                .collect(),
             cwd,
             env: environment.map(|(name, value)| (name.to_owned(), value)).into(),
             hide: self.options.hide.clone(),
