@@ -14,6 +14,16 @@ from __future__ import annotations
 from verbatim.codec.decode import decode
 from verbatim.codec.encode import encode
 from verbatim.codec.errors import CodecError, MalformedPayload, MissingPart
-from verbatim.codec.sample import Payload, Sample, Status
+from verbatim.codec.sample import SERVER_OWNED, Payload, Sample, SampleStatus
 
-__all__ = ["CodecError", "MalformedPayload", "MissingPart", "Payload", "Sample", "Status", "decode", "encode"]
+__all__ = [
+    "SERVER_OWNED",
+    "CodecError",
+    "MalformedPayload",
+    "MissingPart",
+    "Payload",
+    "Sample",
+    "SampleStatus",
+    "decode",
+    "encode",
+]

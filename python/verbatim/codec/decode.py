@@ -11,7 +11,7 @@ import safetensors.numpy
 from numpy.typing import NDArray
 
 from verbatim.codec.errors import MalformedPayload, MissingPart
-from verbatim.codec.sample import REPLAYS, WIRE, Payload, Sample, Status
+from verbatim.codec.sample import REPLAYS, WIRE, Payload, Sample, SampleStatus
 
 Tensors = dict[str, NDArray[Any]]
 Check = Callable[[Any], bool]
@@ -99,11 +99,11 @@ MEANT = {
 }
 
 
-def status(entry: dict[str, Any], whose: str) -> Status:
+def status(entry: dict[str, Any], whose: str) -> SampleStatus:
     """Its status."""
     word = of_type(entry, "status", str, whose)
     try:
-        return Status(word)
+        return SampleStatus(word)
     except ValueError:
         raise MalformedPayload(f"{whose} has the unknown status {word!r}") from None
 

@@ -23,8 +23,11 @@ WIRE: dict[str, type[Any]] = {
 REPLAYS = ("rollout_routed_experts", "rollout_indexer_topk")
 """The tensors that stay arrays; the others become lists."""
 
+SERVER_OWNED = ("accumulated_token_ids", "tito_session_mismatch", "leaf")
+"""The keys of a sample's metadata that only the server writes."""
 
-class Status(str, enum.Enum):
+
+class SampleStatus(str, enum.Enum):
     """How a sample ended."""
 
     PENDING = "pending"
@@ -38,7 +41,7 @@ class Status(str, enum.Enum):
 class Sample:
     """One training sample. Two samples are equal only if they are the same object."""
 
-    Status: ClassVar[type[Status]] = Status
+    Status: ClassVar[type[SampleStatus]] = SampleStatus
 
     tokens: list[int] = field(default_factory=list)
     """n ids: prompt and response."""
@@ -46,7 +49,7 @@ class Sample:
     """The response's text, special tokens kept."""
     response_length: int = 0
     """How many tokens the response has: from the first sampled one to the end."""
-    status: Status = Status.PENDING
+    status: SampleStatus = SampleStatus.PENDING
     loss_mask: list[int] | None = None
     """response_length values: 1 trains."""
     rollout_log_probs: list[float] | None = None

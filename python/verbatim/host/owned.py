@@ -9,11 +9,9 @@ import copy
 from collections.abc import Iterator
 from typing import Any
 
-from verbatim.codec import Sample
+from verbatim.codec import SERVER_OWNED, Sample
 from verbatim.host.calls import bad
 
-SERVER_OWNED = ("accumulated_token_ids", "tito_session_mismatch", "leaf")
-"""The server's keys in Miles' metadata."""
 ROW = "verbatim"
 """Our own key: the row's causes, versions and turns. It goes with the tokens."""
 NEVER_TRAINS = ("observation", "no_logprob")

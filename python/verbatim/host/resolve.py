@@ -48,8 +48,9 @@ class Plugin:
 
 def is_async(function: object) -> bool:
     """Whether it is an async function, or an object that is called like one."""
-    call = getattr(type(function), "__call__", None)
-    return inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    if inspect.iscoroutinefunction(function):
+        return True
+    return callable(function) and inspect.iscoroutinefunction(type(function).__call__)
 
 
 def split(path: str) -> tuple[str, str]:
