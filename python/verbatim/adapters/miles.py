@@ -1,0 +1,58 @@
+"""Miles' `Sample`, as the dict that its `Sample.from_dict` takes."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy
+
+from verbatim.rows import Row
+
+
+def miles_sample(
+    row: Row,
+    *,
+    prompt: Any = "",
+    index: int | None = None,
+    group_index: int | None = None,
+    label: str | None = None,
+) -> dict[str, Any]:
+    """A row in Miles' field names. Identity (`index`, `group_index`, `prompt`, `label`) is the driver's."""
+    start = row.prompt_length
+    replay = row.routed_experts
+    speculation = row.speculation or {}
+    return {
+        "group_index": group_index,
+        "index": index,
+        "prompt": prompt,
+        "tokens": row.tokens,
+        "response": row.response or "",
+        "response_length": row.response_length,
+        "label": label,
+        "reward": row.reward,
+        "loss_mask": row.loss_mask[start:],
+        "weight_versions": row.weight_versions,
+        "rollout_log_probs": row.filled_logprobs()[start:],
+        "rollout_routed_experts": None if replay is None else replay.astype(numpy.int32),
+        "status": row.status,
+        "metadata": {**row.metadata, **identity(row)},
+        "prefix_cache_info": {
+            "cached_tokens": row.cached_tokens,
+            "total_prompt_tokens": row.total_prompt_tokens,
+        },
+        "spec_info": {
+            "spec_accept_token_num": speculation.get("accepted", 0),
+            "spec_draft_token_num": speculation.get("proposed", 0),
+            "spec_verify_ct": speculation.get("verified", 0),
+            "completion_token_num": sum(turn.end - turn.start for turn in row.turns),
+        },
+    }
+
+
+def identity(row: Row) -> dict[str, Any]:
+    """Where a row is from, for trainers that have no field for it."""
+    return {
+        "verbatim_session": row.session,
+        "verbatim_group": row.group,
+        "verbatim_leaf": row.leaf,
+        "verbatim_weight": row.weight,
+    }
