@@ -7,7 +7,7 @@ use anyhow::Context;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 use verbatim_events::{Observer, Observers};
-use verbatim_gateway::{Access, App, Limits, Metrics, router, serve};
+use verbatim_gateway::{App, Limits, Metrics, router, serve};
 use verbatim_session::{Sessions, Settings};
 
 use crate::args::{Replies, Serve};
@@ -43,13 +43,7 @@ impl Service {
         let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on 127.0.0.1")?;
         let address = listener.local_addr()?.to_string();
         let limits = Limits::default();
-        let app = App {
-            sessions: sessions.clone(),
-            metrics,
-            access: Access::default(),
-            model: "mock".into(),
-            limits,
-        };
+        let app = App::new(sessions.clone(), metrics, "mock");
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
         Ok(Self { sessions, address, words, stop, serving })

@@ -5,6 +5,7 @@ mod command;
 mod config;
 mod event_log;
 mod model;
+mod plugins;
 mod telemetry;
 mod wiring;
 

@@ -7,7 +7,6 @@ use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
-use verbatim_chat::matcher_by_name;
 use verbatim_dialects::Sampling;
 use verbatim_dialects::chat::Request;
 use verbatim_events::{Observer, Observers};
@@ -19,6 +18,7 @@ use crate::args;
 use crate::config::{Config, Layered};
 use crate::event_log::EventLog;
 use crate::model::Loaded;
+use crate::plugins::Plugins;
 
 /// The settings that flags and file give; `more` are a command's own flags.
 ///
@@ -67,6 +67,8 @@ pub(crate) struct Service {
     pub(crate) sessions: Sessions,
     /// Its root, without a trailing slash.
     pub(crate) url: String,
+    /// The user's callables, which end with the service.
+    _plugins: Plugins,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -78,6 +80,7 @@ impl Service {
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
     pub(crate) async fn start(config: &Config, loaded: &Loaded, access: Access) -> anyhow::Result<Self> {
+        let plugins = Plugins::load(config).await?;
         let metrics = Arc::new(Metrics::default());
         let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
         if let Some(path) = &config.log.events {
@@ -87,7 +90,7 @@ impl Service {
             Arc::clone(&loaded.family),
             Arc::clone(&loaded.engine),
             Observers::new(observers),
-            session_settings(config)?,
+            Settings { matching: plugins.matching.clone(), ..session_settings(config)? },
         );
         let listener = TcpListener::bind(&config.server.listen)
             .await
@@ -102,11 +105,18 @@ impl Service {
             head: (config.server.head_kib << 10).max(8192),
             connections: config.server.connections.max(1),
         };
-        let model: Arc<str> = loaded.model.as_str().into();
-        let app = App { sessions: sessions.clone(), metrics, access, model, limits };
+        let app = App::new(sessions.clone(), metrics, loaded.model.as_str());
+        let app = App {
+            access,
+            hooks: Arc::clone(&plugins.hooks),
+            one_chunk: config.server.one_chunk,
+            passed: config.server.passed.clone().map_or(app.passed, Into::into),
+            limits,
+            ..app
+        };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
-        Ok(Self { sessions, url: format!("http://{address}"), stop, serving })
+        Ok(Self { sessions, url: format!("http://{address}"), _plugins: plugins, stop, serving })
     }
 
     /// Ends: aborts what is in flight, closes every session, lets replies out.
@@ -176,7 +186,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
     );
     Ok(Settings {
         lineage,
-        matching: Matching::Matcher(matcher_by_name(&config.sessions.matcher).context("sessions.matcher")?),
+        matching: Matching::default(),
         rollback: config.sessions.rollback,
         tools_drift,
         quota: Quota {

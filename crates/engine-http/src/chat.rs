@@ -2,37 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
-use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
+use verbatim_chat::{Arguments, Content, Message, Role, ToolCall};
+use verbatim_dialects::chat::spell;
 use verbatim_engine::{EngineError, Prompt};
-
-/// A message as chat endpoints take it.
-fn body(message: &Message) -> Value {
-    let content = match &message.content {
-        Content::Absent => Value::Null,
-        Content::Text(text) => json!(text),
-        Content::Parts(parts) => {
-            parts.iter().map(|Part::Text(text)| json!({"type": "text", "text": text})).collect()
-        }
-    };
-    let mut body = json!({"role": message.role.as_str(), "content": content});
-    if let Some(reasoning) = &message.reasoning {
-        body["reasoning_content"] = json!(reasoning);
-    }
-    if !message.tool_calls.is_empty() {
-        body["tool_calls"] = message.tool_calls.iter().map(call).collect();
-    }
-    for (key, value) in [("tool_call_id", &message.tool_call_id), ("name", &message.name)] {
-        if let Some(value) = value {
-            body[key] = json!(value);
-        }
-    }
-    body
-}
-
-fn call(call: &ToolCall) -> Value {
-    let function = json!({"name": call.name, "arguments": call.arguments.text()});
-    json!({"id": call.id, "type": "function", "function": function})
-}
 
 /// Puts what a prompt spells into a request: messages, tools, template arguments.
 ///
@@ -43,7 +15,7 @@ pub(crate) fn put_conversation(asked: &mut Map<String, Value>, prompt: &Prompt) 
         reason: "an engine that parses needs the messages behind its prompt".into(),
     })?;
     let setup = &conversation.setup;
-    let messages = conversation.messages.iter().map(|message| body(message)).collect();
+    let messages = conversation.messages.iter().map(|message| spell(message)).collect();
     asked.insert("messages".to_owned(), messages);
     if !setup.tools.is_empty() {
         asked.insert("tools".to_owned(), json!(setup.tools));
@@ -117,7 +89,7 @@ mod tests {
             }],
             ..Message::new(Role::Assistant, "so")
         };
-        let spoken: Spoken = serde_json::from_value(body(&message)).unwrap();
+        let spoken: Spoken = serde_json::from_value(spell(&message)).unwrap();
         assert_eq!(Message::from(spoken), message);
     }
 

@@ -13,8 +13,8 @@ use reqwest::Response;
 use sse_stream::SseStream;
 use tokio::sync::mpsc;
 use verbatim_engine::{
-    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt,
-    Score,
+    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Forward, Increment, Params, Passed,
+    Piece, Prompt, Score, Told,
 };
 
 use crate::Options;
@@ -41,6 +41,16 @@ impl<W: Wire> Client<W> {
         capabilities.version.iter().for_each(|version| host.latest.see(version));
         let plane = wire.plane(host.clone());
         Self(Arc::new(Shared { plane, wire, host, capabilities, options }))
+    }
+}
+
+impl<W: Wire> Forward for Client<W> {
+    fn forward(&self, passed: Passed) -> BoxFuture<'_, Result<Told, EngineError>> {
+        async move {
+            let silence = self.0.options.silence;
+            self.0.host.http.forward(passed, silence).await
+        }
+        .boxed()
     }
 }
 
@@ -76,6 +86,10 @@ impl<W: Wire> Engine for Client<W> {
 
     fn control(&self) -> Option<&dyn Control> {
         Some(&self.0.plane)
+    }
+
+    fn forward(&self) -> Option<&dyn Forward> {
+        Some(self)
     }
 
     fn score(&self) -> Option<&dyn Score> {

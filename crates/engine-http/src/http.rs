@@ -7,7 +7,7 @@ use bytes::Bytes;
 use reqwest::{Client, Method, RequestBuilder, Response};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use verbatim_engine::EngineError;
+use verbatim_engine::{EngineError, Passed, Told};
 
 use crate::Options;
 use crate::failure::{failure, lost};
@@ -101,6 +101,30 @@ impl Http {
     ) -> Result<T, EngineError> {
         let reply = self.generate(path, &[], encode(body)?).await?;
         decode(path, &reply.bytes().await.map_err(|error| lost(&error, 0))?)
+    }
+
+    /// Passes a client's own request on, under our key; it may take as long as `limit`.
+    pub(crate) async fn forward(
+        &self,
+        passed: Passed,
+        limit: std::time::Duration,
+    ) -> Result<Told, EngineError> {
+        let method = Method::from_bytes(passed.method.as_bytes())
+            .map_err(|error| EngineError::Refused { message: error.to_string() })?;
+        let mut request = self.request(method, &passed.path, Key::Api).timeout(limit).body(passed.body);
+        for (name, value) in &passed.headers {
+            request = request.header(name, value);
+        }
+        let routing = passed.session.0.to_string();
+        let response =
+            request.header("x-smg-routing-key", routing).send().await.map_err(|error| lost(&error, 0))?;
+        let status = response.status().as_u16();
+        let headers = response.headers().iter();
+        let headers = headers
+            .filter_map(|(name, value)| Some((name.as_str().to_owned(), value.to_str().ok()?.to_owned())))
+            .collect();
+        let body = response.bytes().await.map_err(|error| lost(&error, 0))?;
+        Ok(Told { status, headers, body })
     }
 
     /// A control request with a JSON body; what it replies.

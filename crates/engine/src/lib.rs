@@ -9,6 +9,7 @@ mod capabilities;
 mod control;
 mod error;
 mod fleet;
+mod forward;
 mod increment;
 mod params;
 mod probe;
@@ -19,6 +20,7 @@ pub use capabilities::Capabilities;
 pub use control::{Answer, Control, Health, Load, Order, PauseMode, Score, give};
 pub use error::{EngineError, Remedy};
 pub use fleet::{Fleet, FleetError, MemberState};
+pub use forward::{Forward, Passed, Told};
 pub use increment::{End, Ending, Increment, Piece, StopBy, VersionSpan};
 pub use params::Params;
 pub use probe::{Missing, ProbeFailed, ProbeReport, probe};
@@ -55,6 +57,11 @@ pub trait Engine: Send + Sync {
 
     /// The engines behind this one, where it is a pool of them.
     fn fleet(&self) -> Option<&dyn Fleet> {
+        None
+    }
+
+    /// Where requests can be passed on to, if it has an HTTP surface of its own.
+    fn forward(&self) -> Option<&dyn Forward> {
         None
     }
 

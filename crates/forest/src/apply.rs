@@ -34,8 +34,7 @@ impl Forest {
                 },
             )?,
         };
-        let generation = self
-            .push(Some(observation), Body::Generation(Box::new(Generation::of(&turn.generated, turn.at))));
+        let generation = self.push(Some(observation), Body::Generation(Box::new(Generation::of(turn))));
         self.head = Some(generation);
         Ok(Applied { observation, generation })
     }

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use verbatim_chat::{Chain, Message, Setup, StartState};
-use verbatim_events::{Finish, Generated, NodeId};
+use verbatim_events::{Finish, NodeId, Timings, TurnCommitted};
 use verbatim_tokens::{Experts, Sampled, Speculation, TokenId};
 
 /// One step of a lineage.
@@ -70,20 +70,24 @@ pub struct Generation {
     pub experts: Option<Arc<Experts>>,
     /// What speculative decoding did, if the engine says.
     pub speculation: Option<Speculation>,
+    /// How long its parts took.
+    pub timings: Timings,
 }
 
 impl Generation {
-    pub(crate) fn of(generated: &Generated, at: u64) -> Self {
+    pub(crate) fn of(turn: &TurnCommitted) -> Self {
+        let generated = &turn.generated;
         Self {
             sampled: generated.sampled.clone(),
             message: Arc::clone(&generated.message),
             finish: generated.finish,
             response: generated.response.clone(),
-            at,
+            at: turn.at,
             temperature: generated.temperature,
             cached_tokens: generated.cached_tokens,
             experts: generated.experts.clone(),
             speculation: generated.speculation,
+            timings: turn.timings,
         }
     }
 }

@@ -6,11 +6,13 @@ use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
-use axum::routing::{get, post};
+use axum::routing::{any, get, post};
 use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
-use crate::{Access, ApiError, Metrics, chat, control, error, health, metrics, models, samples, sessions};
+use crate::{
+    Access, ApiError, Hooks, Metrics, chat, control, error, health, metrics, models, proxy, samples, sessions,
+};
 
 /// The state behind the routes. Cheap to clone.
 #[derive(Clone)]
@@ -21,10 +23,35 @@ pub struct App {
     pub metrics: Arc<Metrics>,
     /// Who may open sessions and give orders.
     pub access: Access,
+    /// What is asked of the user when rows are made.
+    pub hooks: Arc<Hooks>,
     /// The served model's name.
     pub model: Arc<str>,
+    /// Whether every stream is one chunk that holds the whole reply, as Miles' are.
+    pub one_chunk: bool,
+    /// A name of this process, 32 hexadecimal digits that are drawn when it starts.
+    pub instance: Arc<str>,
+    /// Paths of an engine's own that a session's holder may ask, without a leading slash.
+    pub passed: Arc<[String]>,
     /// Limits.
     pub limits: Limits,
+}
+
+impl App {
+    /// These sessions, open to everyone who reaches the server.
+    pub fn new(sessions: Sessions, metrics: Arc<Metrics>, model: impl Into<Arc<str>>) -> Self {
+        Self {
+            sessions,
+            metrics,
+            access: Access::default(),
+            hooks: Arc::default(),
+            model: model.into(),
+            one_chunk: false,
+            instance: format!("{:032x}", rand::random::<u128>()).into(),
+            passed: proxy::PASSED.map(str::to_owned).into(),
+            limits: Limits::default(),
+        }
+    }
 }
 
 /// What a client may use up.
@@ -57,6 +84,7 @@ pub fn router(app: App) -> Router {
         .route("/sessions/{session}/samples", post(samples::samples))
         .route("/sessions/{session}/v1/models", get(models::list))
         .route("/sessions/{session}/v1/chat/completions", post(chat::by_path))
+        .route("/sessions/{session}/{*path}", any(proxy::pass))
         .route("/control/pause", post(control::pause))
         .route("/control/resume", post(control::resume))
         .route("/control/flush", post(control::flush))

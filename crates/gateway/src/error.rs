@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
+use verbatim_plugins::PluginError;
 use verbatim_samples::RowError;
 use verbatim_session::{NoSession, TooManySessions, TurnError};
 
@@ -57,6 +58,26 @@ impl ApiError {
     /// A key is missing or wrong.
     pub(crate) fn unauthorized(message: &str) -> Self {
         Self::new(StatusCode::UNAUTHORIZED, "authentication_error", "invalid_api_key", message)
+    }
+
+    /// A path that is not passed on to engines.
+    pub(crate) fn not_passed(path: &str, passed: &[String]) -> Self {
+        let message = format!(
+            "{path:?} is no route of a session and is not passed on to engines; these are: {} (server.passed)",
+            passed.join(", ")
+        );
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
+    }
+
+    /// The engine has no HTTP surface of its own.
+    pub(crate) fn nowhere_to_pass() -> Self {
+        let message = "this server's engine is in its own process: there is nowhere to pass requests on to";
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
+    }
+
+    /// A user's picker or post-processor failed, or gave what it must not.
+    pub(crate) fn hook(message: impl ToString) -> Self {
+        Self::new(StatusCode::UNPROCESSABLE_ENTITY, "api_error", "hook_failed", message)
     }
 
     /// A request's head is over the limit.
@@ -173,6 +194,12 @@ impl From<FleetError> for ApiError {
 impl From<RowError> for ApiError {
     fn from(error: RowError) -> Self {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "api_error", "rows_refused", error)
+    }
+}
+
+impl From<PluginError> for ApiError {
+    fn from(error: PluginError) -> Self {
+        Self::hook(format!("session sample hook failed: {error}"))
     }
 }
 

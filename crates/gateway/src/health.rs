@@ -1,11 +1,12 @@
 //! Whether the server lives.
 
+use axum::extract::State;
 use axum::response::Response;
 use serde_json::json;
 
-use crate::error;
+use crate::{App, error};
 
-/// `GET /health`.
-pub(crate) async fn health() -> Response {
-    error::json(json!({"status": "ok"}))
+/// `GET /health`; the id is that of this process.
+pub(crate) async fn health(State(app): State<App>) -> Response {
+    error::json(json!({"status": "ok", "session_server_instance_id": app.instance}))
 }

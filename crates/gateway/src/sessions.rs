@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
+use axum::extract::rejection::{BytesRejection, QueryRejection};
+use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::Deserialize;
@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 use verbatim_chat::matcher_by_name;
 use verbatim_events::GroupId;
 use verbatim_forest::{Body, Forest, Lineage, Node};
-use verbatim_session::{Matching, OpenOptions};
+use verbatim_samples as samples;
+use verbatim_session::{Matching, OpenOptions, Session};
 
 use crate::access::Caller;
+use crate::miles::{Kept, dump, mismatches};
 use crate::{ApiError, App, error};
 
 #[derive(Default, Deserialize)]
@@ -53,16 +55,47 @@ fn matching(app: &App, name: &str) -> Result<Matching, ApiError> {
     }
 }
 
-/// `GET /sessions/{session}`: the session's tree.
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct Shown {
+    /// Whether each turn's request and reply are shown.
+    records: bool,
+    /// Whether records show replay payloads.
+    replay: bool,
+    /// Whether kept ids are compared with what the messages render to.
+    audit: bool,
+}
+
+impl Default for Shown {
+    fn default() -> Self {
+        Self { records: true, replay: true, audit: true }
+    }
+}
+
+/// `GET /sessions/{session}`: what it is, its nodes, and in Miles' form the `records` of its last line and its
+/// `metadata`. `?records=false`, `?replay=false` and `?audit=false` leave out what costs most.
 pub(crate) async fn show(
     State(app): State<App>,
     Path(token): Path<String>,
+    shown: Result<Query<Shown>, QueryRejection>,
     caller: Caller,
 ) -> Result<Response, ApiError> {
     app.controlled(&caller)?;
+    let Query(shown) = shown.map_err(|error| ApiError::invalid("query", error.body_text()))?;
     let session = app.sessions.get(&token)?;
-    let shown = session.with_forest(|forest| {
-        json!({
+    // It grows with the session's turns × tokens: off the threads that serve requests.
+    let shown = tokio::task::spawn_blocking(move || error::json(view(&app, &token, &session, &shown))).await;
+    shown.map_err(|_| ApiError::internal())
+}
+
+fn view(app: &App, token: &str, session: &Session, shown: &Shown) -> Value {
+    let family = app.sessions.family();
+    let (mut view, kept) = session.with_forest(|forest| {
+        let records = if shown.records { dump(forest, &app.model, shown.replay) } else { Vec::new() };
+        let view = json!({
+            "session_id": token,
+            "records": records,
+            "metadata": samples::miles::session(forest, family.max_trim()),
             "name": session.id(),
             "group": session.group(),
             "lora": session.lora(),
@@ -70,11 +103,16 @@ pub(crate) async fn show(
             "lineage": forest.lineage(),
             "matcher": session.matching().name(),
             "stored_tokens": forest.stored_tokens(),
+            "stored_bytes": forest.stored_bytes(),
             "leaves": forest.leaves(),
             "nodes": nodes(forest),
-        })
+        });
+        (view, forest.head().filter(|_| shown.audit).and_then(|head| Kept::of(forest, head)))
     });
-    Ok(error::json(shown))
+    if let Some(told) = kept.and_then(|kept| mismatches(family.as_ref(), session.opened(), &kept)) {
+        view["metadata"]["tito_session_mismatch"] = told;
+    }
+    view
 }
 
 fn nodes(forest: &Forest) -> Vec<Value> {

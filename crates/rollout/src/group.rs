@@ -159,6 +159,7 @@ fn rows(
     metadata.extend(output.metadata);
     metadata.insert("task".to_owned(), task.index.into());
     let options = Options {
+        leaves: None,
         pick: context.plan.pick,
         max_seq_len: context.plan.max_seq_len,
         rewards: Rewards { session: output.reward, ..Rewards::default() },

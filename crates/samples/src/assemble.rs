@@ -15,6 +15,8 @@ use crate::{CacheUse, Pick, Row, RowError, Status, Turn};
 pub struct Options {
     /// Which leaves.
     pub pick: Pick,
+    /// These leaves instead, in whatever order; what is no leaf of the session is passed over.
+    pub leaves: Option<Vec<NodeId>>,
     /// No row is longer than this many tokens.
     pub max_seq_len: Option<usize>,
     /// Rewards.
@@ -95,8 +97,11 @@ pub fn assemble(
     group: Option<&GroupId>,
     options: &Options,
 ) -> Result<Assembly, RowError> {
-    let leaves = options.pick.leaves(forest);
-    if leaves.is_empty() {
+    let leaves = match &options.leaves {
+        Some(picked) => Pick::All.leaves(forest).into_iter().filter(|leaf| picked.contains(leaf)).collect(),
+        None => options.pick.leaves(forest),
+    };
+    if forest.head().is_none() {
         return Ok(Assembly { empty: Some(EmptyReason::NoRecords), ..Assembly::default() });
     }
     let mut spans = Spans::of(forest);

@@ -11,6 +11,7 @@ mod assemble;
 mod error;
 mod format;
 mod jsonl;
+pub mod miles;
 mod parquet;
 mod pick;
 mod row;

@@ -12,7 +12,8 @@ pub enum Pick {
     /// dropped. (Miles' `drop_retries`.) A linear session has one line, and its end is picked.
     #[default]
     DropRetries,
-    /// Every leaf.
+    /// Every leaf (Miles' `keep_all`).
+    #[serde(alias = "keep_all")]
     All,
 }
 

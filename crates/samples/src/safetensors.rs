@@ -40,9 +40,20 @@ struct Sample {
     status: crate::Status,
     weight_versions: Vec<String>,
     prefix_cache_info: crate::CacheUse,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    spec_info: Option<SpecInfo>,
     metadata: Map<String, Value>,
-    reward: Option<f64>,
+    reward: Option<Value>,
     nulls: Vec<String>,
+}
+
+/// Speculative decoding in the names of Miles' sample, which its own server loses on the way.
+#[derive(Serialize, Deserialize)]
+struct SpecInfo {
+    spec_accept_token_num: u32,
+    spec_draft_token_num: u32,
+    spec_verify_ct: u32,
+    completion_token_num: usize,
 }
 
 /// What is ours in a sample's metadata.
@@ -137,14 +148,26 @@ fn sample(row: &Row, response: String) -> Sample {
         status: row.status,
         weight_versions,
         prefix_cache_info: row.cache,
+        spec_info: row.speculation.map(|speculation| SpecInfo {
+            spec_accept_token_num: speculation.accepted,
+            spec_draft_token_num: speculation.proposed,
+            spec_verify_ct: speculation.verified,
+            completion_token_num: row.turns.iter().map(|turn| turn.end - turn.start).sum(),
+        }),
         metadata,
-        reward: row.reward,
+        reward: reward(row),
         nulls: ["rollout_routed_experts", "rollout_indexer_topk"]
             .into_iter()
             .filter(|name| row.experts.is_none() || *name != "rollout_routed_experts")
             .map(str::to_owned)
             .collect(),
     }
+}
+
+/// The row's reward, or the object that the agent gave in its place.
+fn reward(row: &Row) -> Option<Value> {
+    let object = || row.metadata.get("reward").filter(|reward| reward.is_object()).cloned();
+    row.reward.map(Value::from).or_else(object)
 }
 
 /// Reads rows back.
@@ -188,7 +211,8 @@ pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
             None => None,
         };
         let arrays = Arrays { tokens, logprobs, experts };
-        let mut row = stored.row(at, arrays, sample.reward, sample.metadata)?;
+        let reward = sample.reward.as_ref().and_then(Value::as_f64);
+        let mut row = stored.row(at, arrays, reward, sample.metadata)?;
         forget_invented(&mut row.logprobs, &known);
         rows.push(row);
     }

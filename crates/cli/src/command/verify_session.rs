@@ -2,12 +2,14 @@
 
 use std::process::ExitCode;
 
+use verbatim_gateway::Access;
 use verbatim_stages::verify::{Plan, SessionReport, session};
 
 use super::report::{short, tell};
 use crate::args::VerifySession;
 use crate::model;
 use crate::telemetry::Telemetry;
+
 use crate::wiring::{Service, settings};
 
 /// Differences shown; the JSON report has all of them.
@@ -19,7 +21,7 @@ pub(crate) async fn run(args: VerifySession) -> anyhow::Result<ExitCode> {
     config.server.listen = "127.0.0.1:0".to_owned();
     let _telemetry = Telemetry::start(&config.log)?;
     let loaded = model::load(&config).await?;
-    let service = Service::start(&config, &loaded, None).await?;
+    let service = Service::start(&config, &loaded, Access::default()).await?;
     let plan = Plan {
         sessions: args.sessions,
         cycles: args.cycles,

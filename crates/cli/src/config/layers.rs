@@ -73,7 +73,8 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 8] = [
+const PATHS: [&str; 9] = [
+    "plugins.search_paths",
     "engine.cache",
     "family.chat_template",
     "server.control_key_file",
@@ -87,14 +88,18 @@ const PATHS: [&str; 8] = [
 fn anchor(table: &mut Table, folder: &Path) {
     for key in PATHS {
         let Some((section, name)) = key.split_once('.') else { continue };
-        let Some(Value::String(path)) = table.get_mut(section).and_then(|section| section.get_mut(name))
-        else {
-            continue;
+        let found = table.get_mut(section).and_then(|section| section.get_mut(name));
+        let paths = match found {
+            Some(Value::Array(paths)) => paths.as_mut_slice(),
+            Some(path) => std::slice::from_mut(path),
+            None => continue,
         };
-        // A model may also be a name; only what is spelt as a path is one.
-        let is_path = key != "engine.model" || path.starts_with('.');
-        if is_path {
-            *path = folder.join(path.as_str()).to_string_lossy().into_owned();
+        for path in paths {
+            let Value::String(path) = path else { continue };
+            // A model may also be a name; only what is spelt as a path is one.
+            if key != "engine.model" || path.starts_with('.') {
+                *path = folder.join(path.as_str()).to_string_lossy().into_owned();
+            }
         }
     }
 }
@@ -146,7 +151,7 @@ mod tests {
     fn a_flag_wins_over_the_file_which_wins_over_the_default() {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("verbatim.toml");
-        std::fs::write(&file, "[sampling]\ntemperature = 0.5\ntop_p = 0.9\n[log]\nevents = \"e.jsonl\"\n")
+        std::fs::write(&file, "[sampling]\ntemperature = 0.5\ntop_p = 0.9\n[log]\nevents = \"e.jsonl\"\n[plugins]\nsearch_paths = [\"mine\"]\n")
             .unwrap();
         let layered = Layered::new(Some(&file), &[flag("sampling.top_p", "0.8")]).unwrap();
         let sampling = &layered.config.sampling;
@@ -155,6 +160,7 @@ mod tests {
         assert_eq!(layered.origin("sampling.top_p"), Origin::Flag);
         assert_eq!(layered.origin("sampling.top_k"), Origin::Default);
         assert_eq!(layered.config.log.events, Some(folder.path().join("e.jsonl")));
+        assert_eq!(layered.config.plugins.search_paths, [folder.path().join("mine")]);
     }
 
     #[test]

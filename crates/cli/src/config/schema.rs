@@ -20,6 +20,8 @@ pub(crate) struct Config {
     pub(crate) sampling: SamplingConfig,
     /// The HTTP server.
     pub(crate) server: ServerConfig,
+    /// The user's Python callables.
+    pub(crate) plugins: PluginsConfig,
     /// Logs and traces.
     pub(crate) log: LogConfig,
     /// `verbatim run`: the tasks.
@@ -181,7 +183,8 @@ impl Default for FamilyConfig {
 pub(crate) struct SessionsConfig {
     /// `tree` or `linear`.
     pub(crate) lineage: String,
-    /// Which replayed messages are the same: `loose_replay`, `loose_tool_call`, `role_content_only`, `strict`.
+    /// Which replayed messages are the same: `loose_replay`, `loose_tool_call`, `role_content_only`, `strict`, or
+    /// the dotted path of a Python function.
     pub(crate) matcher: String,
     /// `linear`: turns that a request may take back.
     pub(crate) rollback: usize,
@@ -252,6 +255,12 @@ pub(crate) struct ServerConfig {
     pub(crate) control_key_file: Option<PathBuf>,
     /// Networks whose hosts need no control key: `["10.0.0.0/8"]`.
     pub(crate) trust_cidr: Vec<String>,
+    /// Whether every stream is one chunk with the whole reply, as Miles' are.
+    pub(crate) one_chunk: bool,
+    /// Paths of an engine's own, without a leading slash, that are passed on under a session's URL; absent is a
+    /// list that generates, tokenises and tells what the engine is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) passed: Option<Vec<String>>,
     /// MiB of a request's body.
     pub(crate) body_mib: usize,
     /// KiB of a request's head.
@@ -266,9 +275,43 @@ impl Default for ServerConfig {
             listen: "127.0.0.1:8377".into(),
             control_key_file: None,
             trust_cidr: Vec::new(),
+            one_chunk: false,
+            passed: None,
             body_mib: 64,
             head_kib: 64,
             connections: 4096,
+        }
+    }
+}
+
+/// `[plugins]`: Python callables, run in a process of their own.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(crate) struct PluginsConfig {
+    /// The interpreter; the package `verbatim` must be importable there.
+    pub(crate) python: String,
+    /// Folders that modules are found in, before the installed ones.
+    pub(crate) search_paths: Vec<PathBuf>,
+    /// Worker processes.
+    pub(crate) workers: usize,
+    /// Seconds that one call may take.
+    pub(crate) deadline_seconds: u64,
+    /// Which leaves become rows: `drop_retries`, `all`, or the dotted path of a function.
+    pub(crate) picker: String,
+    /// The dotted path of a function that makes the final rows of the picked ones.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) postprocessor: Option<String>,
+}
+
+impl Default for PluginsConfig {
+    fn default() -> Self {
+        Self {
+            python: "python3".into(),
+            search_paths: Vec::new(),
+            workers: 2,
+            deadline_seconds: 60,
+            picker: "drop_retries".into(),
+            postprocessor: None,
         }
     }
 }

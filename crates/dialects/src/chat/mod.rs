@@ -9,8 +9,10 @@ mod fields;
 mod message;
 mod reply;
 mod request;
+mod spell;
 mod stream;
 
 pub use reply::{Alternative, Choice, Completion, Spoken, TokenLogprob, Usage};
 pub use request::Request;
+pub use spell::spell;
 pub use stream::Chunks;

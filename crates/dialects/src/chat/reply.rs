@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use serde::Serialize;
+use serde_json::Value;
 use verbatim_chat::{Message, ToolCall};
 use verbatim_events::Finish;
 
@@ -34,6 +35,9 @@ pub struct Choice<'a> {
     pub logprobs: Option<Logprobs>,
     /// `stop`, `length` or `tool_calls`.
     pub finish_reason: &'static str,
+    /// What an engine of SGLang's kind tells of it, if that was asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub meta_info: Option<Value>,
 }
 
 /// An assistant's message on the wire.
@@ -152,6 +156,7 @@ impl<'a> Completion<'a> {
             message: Spoken::of(message),
             logprobs: logprobs.map(|content| Logprobs { content }),
             finish_reason: finish_reason(finish, !message.tool_calls.is_empty()),
+            meta_info: None,
         };
         Self { id, object: "chat.completion", created, model, choices: [choice], usage }
     }

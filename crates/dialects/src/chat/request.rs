@@ -18,6 +18,10 @@ pub struct Request<'a> {
     pub stream: bool,
     /// Whether a stream ends with a usage chunk.
     pub include_usage: bool,
+    /// Whether a stream is one chunk that holds the whole reply (`stream_options.one_chunk`), as Miles' is.
+    pub one_chunk: bool,
+    /// Whether the reply shows what an engine of SGLang's kind tells of it (`return_meta_info`).
+    pub meta_info: bool,
     /// What is asked of the sampler.
     pub sampling: Sampling,
     /// What was accepted and will not be acted on.
@@ -43,6 +47,8 @@ impl<'a> Request<'a> {
             model: None,
             stream: false,
             include_usage: false,
+            one_chunk: false,
+            meta_info: false,
             sampling: Sampling::default(),
             lost: Vec::new(),
             messages: Vec::new(),
@@ -78,8 +84,12 @@ impl<'a> Request<'a> {
             "stream" => self.stream = read(name, raw, "true or false")?.unwrap_or_default(),
             "stream_options" => {
                 let options: Option<Map<String, Value>> = read(name, raw, "an object")?;
-                self.include_usage =
-                    options.is_some_and(|options| options.get("include_usage") == Some(&Value::Bool(true)));
+                let on =
+                    |name| options.as_ref().and_then(|options| options.get(name)) == Some(&Value::Bool(true));
+                (self.include_usage, self.one_chunk) = (on("include_usage"), on("one_chunk"));
+            }
+            "return_meta_info" => {
+                self.meta_info = read(name, raw, "true or false")?.unwrap_or_default();
             }
             "tools" => self.tools = Some(raw).filter(|raw| !is_null(raw) && raw.get() != "[]"),
             "tool_choice" => self.tools_hidden = hides_tools(name, raw)?,

@@ -1,6 +1,7 @@
 //! A streamed reply, chunk by chunk.
 
 use serde::Serialize;
+use verbatim_chat::Message;
 use verbatim_events::Finish;
 
 use super::reply::{Logprobs, TokenLogprob, Usage, finish_reason};
@@ -97,6 +98,31 @@ impl Chunks {
         let function = FunctionDelta { name: None, arguments: text };
         let call = CallDelta { index, id: None, r#type: None, function };
         self.chunk(Said { tool_calls: vec![call], ..Said::default() }, None, None)
+    }
+
+    /// The whole reply as one chunk, as Miles' server streams it: content is there even if it is empty, every
+    /// call has its place, and usage is told unasked.
+    pub fn whole(&self, message: &Message, finish: Finish, usage: Usage) -> String {
+        let calls = message.tool_calls.iter().enumerate();
+        let text: Vec<_> = calls.clone().map(|(_, call)| call.arguments.text()).collect();
+        let tool_calls = calls
+            .zip(&text)
+            .map(|((index, call), arguments)| CallDelta {
+                index,
+                id: call.id.as_deref(),
+                r#type: Some("function"),
+                function: FunctionDelta { name: Some(&call.name), arguments },
+            })
+            .collect();
+        let content = message.content.text();
+        let delta = Said {
+            role: Some("assistant"),
+            content: Some(&content),
+            reasoning_content: message.reasoning.as_deref(),
+            tool_calls,
+        };
+        let finish_reason = Some(finish_reason(finish, !message.tool_calls.is_empty()));
+        self.write(vec![Delta { index: 0, delta, logprobs: None, finish_reason }], Some(Some(usage)))
     }
 
     /// The chunk that ends the choice, with the logprobs no other chunk carried.

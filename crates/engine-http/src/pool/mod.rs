@@ -19,7 +19,8 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use tokio::sync::Notify;
 use verbatim_engine::{
-    AttemptId, Capabilities, Ending, Engine, EngineError, Fleet, Params, Piece, Prompt, Score,
+    AttemptId, Capabilities, Ending, Engine, EngineError, Fleet, Forward, Params, Passed, Piece, Prompt,
+    Score, Told,
 };
 use verbatim_tokens::TokenId;
 
@@ -90,6 +91,8 @@ impl Pool {
             capabilities.versions &= others.versions;
             capabilities.stop_strings &= others.stop_strings;
             capabilities.experts &= others.experts;
+            capabilities.min_tokens &= others.min_tokens;
+            capabilities.repetition_penalty &= others.repetition_penalty;
         }
         let front = match &options.router {
             Some(router) => {
@@ -272,6 +275,10 @@ impl Engine for Pool {
         Some(self)
     }
 
+    fn forward(&self) -> Option<&dyn Forward> {
+        Some(self)
+    }
+
     fn score(&self) -> Option<&dyn Score> {
         let members = self.0.members();
         let can = members.iter().any(|member| member.engine().score().is_some());
@@ -281,6 +288,23 @@ impl Engine for Pool {
 
 fn ended(ending: Ending) -> BoxStream<'static, Piece> {
     futures::stream::once(futures::future::ready(Piece::End(ending.into()))).boxed()
+}
+
+impl Forward for Pool {
+    fn forward(&self, passed: Passed) -> BoxFuture<'_, Result<Told, EngineError>> {
+        async move {
+            let permit = self.0.place(&passed.session.0).await?;
+            let running =
+                Running { shared: Arc::clone(&self.0), id: AttemptId::fresh(), permit: Some(permit) };
+            let Some(Permit(member)) = &running.permit else {
+                return Err(EngineError::Unsupported { what: "pass requests on" });
+            };
+            let engine = member.engine();
+            let forward = engine.forward().ok_or(EngineError::Unsupported { what: "pass requests on" })?;
+            forward.forward(passed).await
+        }
+        .boxed()
+    }
 }
 
 impl Score for Pool {

@@ -49,6 +49,8 @@ async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Resp
             model: request.model.take().unwrap_or_else(|| app.model.to_string()),
             stream: request.stream,
             include_usage: request.include_usage,
+            one_chunk: request.one_chunk || app.one_chunk,
+            meta_info: request.meta_info,
             logprobs: request.sampling.logprobs,
         };
         let asked = Asked {
@@ -56,13 +58,15 @@ async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Resp
             sampling: &request.sampling,
             lost: request.lost.clone(),
             response_prefix: "chatcmpl-",
-            deltas: shape.stream || shape.logprobs,
+            deltas: shape.logprobs || shape.stream && !shape.one_chunk,
         };
         (app.sessions.turn(session, asked).await?, shape)
     };
     // The body is not needed while the engine works, and it may be large.
     drop(body);
-    if shape.stream {
+    if shape.stream && shape.one_chunk {
+        whole::as_one_chunk(reply, shape).await
+    } else if shape.stream {
         Ok(stream::respond(app, reply, shape))
     } else {
         whole::respond(app, reply, shape).await
@@ -75,5 +79,8 @@ struct Shape {
     model: String,
     stream: bool,
     include_usage: bool,
+    /// A stream is one chunk with the whole reply.
+    one_chunk: bool,
+    meta_info: bool,
     logprobs: bool,
 }

@@ -8,6 +8,7 @@ mod chat;
 mod faults;
 mod life;
 mod lineage;
+mod miles;
 mod races;
 mod rows;
 mod support;

@@ -13,7 +13,7 @@ use verbatim_engine::Prompt;
 use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
 use verbatim_families::{Family, Scene, StartState, load};
-use verbatim_gateway::{Access, App, Limits, Metrics, router, serve};
+use verbatim_gateway::{Access, App, Hooks, Limits, Metrics, router, serve};
 use verbatim_session::{Sessions, Settings};
 use verbatim_tokenizer::HfTokenizer;
 use verbatim_tokens::TokenId;
@@ -75,6 +75,8 @@ pub(crate) struct Setting {
     pub(crate) settings: Settings,
     pub(crate) options: SimOptions,
     pub(crate) access: Access,
+    pub(crate) hooks: Arc<Hooks>,
+    pub(crate) one_chunk: bool,
     pub(crate) limits: Limits,
 }
 
@@ -82,7 +84,14 @@ impl Default for Setting {
     fn default() -> Self {
         let settings = Settings { hold: Duration::from_secs(5), ..Settings::default() };
         let options = SimOptions { vocabulary: family().tokenizer().vocabulary(), ..SimOptions::default() };
-        Self { settings, options, access: Access::default(), limits: Limits::default() }
+        Self {
+            settings,
+            options,
+            access: Access::default(),
+            hooks: Arc::default(),
+            one_chunk: false,
+            limits: Limits::default(),
+        }
     }
 }
 
@@ -126,11 +135,11 @@ impl Server {
         let observers = Observers::new([metrics.clone() as Arc<dyn Observer>, events.clone()]);
         let sessions = Sessions::new(family(), Arc::new(engine.clone()), observers, setting.settings);
         let app = App {
-            sessions: sessions.clone(),
-            metrics,
             access: setting.access,
-            model: "policy".into(),
+            hooks: setting.hooks,
+            one_chunk: setting.one_chunk,
             limits: setting.limits,
+            ..App::new(sessions.clone(), metrics, "policy")
         };
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

@@ -90,13 +90,7 @@ impl World {
         let options = SimOptions { vocabulary: family.tokenizer().vocabulary(), ..SimOptions::default() };
         let engine = Arc::new(SimEngine::new(options, script));
         let sessions = Sessions::new(family, engine, Observers::default(), Settings::default());
-        let app = App {
-            sessions: sessions.clone(),
-            metrics: Arc::new(Metrics::default()),
-            control: None,
-            model: "policy".into(),
-            limits: Limits::default(),
-        };
+        let app = App::new(sessions.clone(), Arc::new(Metrics::default()), "policy");
         let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let stop = CancellationToken::new();
