@@ -38,6 +38,12 @@ pub(crate) struct Replies {
     /// Tokens that the engine gives at a time; 0 is the whole reply at once
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) chunk: u32,
+    /// Bytes of routed experts that the engine tells for each token it forwarded, told once each
+    #[arg(long, value_name = "BYTES", default_value_t = 0)]
+    pub(crate) payload: u32,
+    /// How sessions grow: `linear` (Miles' v1) or `tree` (its v2)
+    #[arg(long, value_name = "POLICY", default_value = "tree")]
+    pub(crate) lineage: String,
 }
 
 /// Flags of `serve`.
@@ -83,6 +89,9 @@ pub(crate) struct Samples {
     /// Tokens of the session, about
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub(crate) tokens: u32,
+    /// How the session grows: `linear` or `tree`
+    #[arg(long, value_name = "POLICY", default_value = "tree")]
+    pub(crate) lineage: String,
     /// How often to time each step; the median is reported
     #[arg(long, value_name = "N", default_value_t = 11, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,

@@ -8,10 +8,10 @@ use futures::stream::BoxStream;
 use futures::{FutureExt, StreamExt};
 use verbatim_chat::{Message, Role, Setup, StartState};
 use verbatim_engine::{
-    AttemptId, Capabilities, Ending, Engine, EngineError, Increment, Params, Piece, Prompt, StopBy,
+    AttemptId, Capabilities, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt, StopBy,
 };
 use verbatim_families::{Family, Scene};
-use verbatim_tokens::{TokenId, Version};
+use verbatim_tokens::{Replay, TokenId, Version, Width};
 
 use crate::args::Replies;
 use crate::words::Words;
@@ -25,6 +25,8 @@ pub(crate) struct MockEngine {
     version: Version,
     replies: Vec<Vec<TokenId>>,
     chunk: usize,
+    /// Bytes of routed experts a token.
+    payload: usize,
 }
 
 impl MockEngine {
@@ -45,11 +47,13 @@ impl MockEngine {
         let version = Version::new("0");
         let capabilities = Capabilities {
             versions: true,
+            experts: replies.payload > 0,
             version: Some(version.clone()),
             ..Capabilities::new("mock", "mock", 1 << 24, family.tokenizer().vocabulary())
         };
         let chunk = if replies.chunk == 0 { usize::MAX } else { replies.chunk as usize };
-        Ok(Self { capabilities, version, replies: (0..REPLIES).map(reply).collect(), chunk })
+        let payload = replies.payload as usize;
+        Ok(Self { capabilities, version, replies: (0..REPLIES).map(reply).collect(), chunk, payload })
     }
 }
 
@@ -76,7 +80,13 @@ impl Engine for MockEngine {
             Some(last) if said.len() == reply.len() => Ending::Stop(StopBy::Token(*last)),
             _ => Ending::Length,
         };
-        pieces.push(Piece::End(ending.into()));
+        let forwarded = prompt.ids.len() + said.len() - 1;
+        let rows = prompt.experts_from.map(|from| (from, forwarded - from));
+        // As many bytes as an engine would have sent, each turn's its own.
+        let experts = rows.and_then(|(from, rows)| {
+            Replay::new(from, 1, self.payload, Width::U8, vec![7; rows * self.payload]).ok()
+        });
+        pieces.push(Piece::End(End { experts, ..ending.into() }));
         futures::stream::iter(pieces).boxed()
     }
 

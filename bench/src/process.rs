@@ -27,6 +27,7 @@ impl Server {
             .arg("serve")
             .args(["--output-tokens", &replies.output_tokens.to_string()])
             .args(["--chunk", &replies.chunk.to_string()])
+            .args(["--payload", &replies.payload.to_string(), "--lineage", &replies.lineage])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

@@ -39,7 +39,9 @@ impl Service {
         let engine = Arc::new(MockEngine::new(&*family, &words, replies)?);
         let metrics = Arc::new(Metrics::default());
         let observers = Observers::new([Arc::clone(&metrics) as Arc<dyn Observer>]);
-        let sessions = Sessions::new(family, engine, observers, Settings::default());
+        let lineage = serde_json::from_value(replies.lineage.as_str().into()).context("--lineage")?;
+        let settings = Settings { lineage, experts: replies.payload > 0, ..Settings::default() };
+        let sessions = Sessions::new(family, engine, observers, settings);
         let listener = TcpListener::bind("127.0.0.1:0").await.context("cannot listen on 127.0.0.1")?;
         let address = listener.local_addr()?.to_string();
         let limits = Limits::default();

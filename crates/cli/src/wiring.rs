@@ -12,7 +12,7 @@ use verbatim_dialects::chat::Request;
 use verbatim_events::{Observer, Observers};
 use verbatim_forest::Lineage;
 use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, router, serve};
-use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, ToolsDrift};
+use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift};
 
 use crate::args;
 use crate::config::{Config, Layered};
@@ -208,6 +208,11 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         hold: Duration::from_secs(config.sessions.hold_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),
         experts: config.engine.experts,
+        indexer: config.engine.indexer,
+        spill: SpillOptions {
+            memory: config.sessions.replay_mib << 20,
+            folder: config.sessions.spill.clone(),
+        },
     })
 }
 

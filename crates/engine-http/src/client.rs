@@ -120,6 +120,7 @@ impl<W: Wire> Shared<W> {
             prompt: prompt.ids.len(),
             stop_ids: params.stop_ids.clone(),
             experts_from: prompt.experts_from,
+            indexer: prompt.indexer,
             sightings: self.host.latest.follow(),
         });
         let patience = match self.wire.abort(id) {

@@ -1,16 +1,16 @@
-//! Routed experts as engines send them: base64 of bare numbers (SGLang) or of a `.npy` file (vLLM).
+//! Replay payloads as engines send them: base64 of bare numbers (SGLang) or of a `.npy` file (vLLM).
 //!
 //! Decoded once, from the text of the reply to the bytes that rows carry.
 
 use base64_simd::STANDARD;
-use verbatim_tokens::{Experts, Width};
+use verbatim_tokens::{Replay, Width};
 
 use crate::ExpertsShape;
 
-/// Experts that were asked for and told, if they are what they must be; what they are not is logged, and
-/// the turn counts them as lost.
-pub(crate) fn accepted(decoded: Result<Experts, String>) -> Option<Experts> {
-    decoded.inspect_err(|problem| tracing::warn!(problem, "routed experts were refused")).ok()
+/// A payload that was asked for and told, if it is what it must be; what it is not is logged, and the turn counts
+/// it as lost.
+pub(crate) fn accepted(decoded: Result<Replay, String>) -> Option<Replay> {
+    decoded.inspect_err(|problem| tracing::warn!(problem, "a replay payload was refused")).ok()
 }
 
 /// Where the rows of a payload must lie.
@@ -37,18 +37,34 @@ impl Expected {
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn bare(text: &str, shape: ExpertsShape, expected: Expected) -> Result<Experts, String> {
+pub(crate) fn bare(text: &str, shape: ExpertsShape, expected: Expected) -> Result<Replay, String> {
     let bytes = STANDARD.decode_to_vec(text).map_err(|error| format!("no base64: {error}"))?;
-    let experts = Experts::new(expected.start(), shape.layers, shape.top_k, Width::I32, bytes)
+    let experts = Replay::new(expected.start(), shape.layers, shape.top_k, Width::I32, bytes)
         .map_err(|error| error.to_string())?;
     whole(experts, expected)
+}
+
+/// SGLang's choices of an indexer: little-endian `int32` from the first position on, of so many layers; how many
+/// a layer has follows from the size.
+///
+/// # Errors
+/// What is wrong with it.
+pub(crate) fn layered(text: &str, layers: usize, total: usize) -> Result<Replay, String> {
+    let bytes = STANDARD.decode_to_vec(text).map_err(|error| format!("no base64: {error}"))?;
+    let rows = total.saturating_sub(1);
+    let row = layers * Width::I32.bytes();
+    let top_k = bytes.len().checked_div(rows * row).unwrap_or_default();
+    if top_k == 0 || top_k * rows * row != bytes.len() {
+        return Err(format!("{} bytes for {rows} rows of {layers} layers", bytes.len()));
+    }
+    Replay::new(0, layers, top_k, Width::I32, bytes).map_err(|error| error.to_string())
 }
 
 /// vLLM's: a `.npy` file, versions 1 to 3, C order, `u1`, `u2` or `i4`.
 ///
 /// # Errors
 /// What is wrong with it.
-pub(crate) fn npy(text: &str, expected: Expected) -> Result<Experts, String> {
+pub(crate) fn npy(text: &str, expected: Expected) -> Result<Replay, String> {
     let mut file = STANDARD.decode_to_vec(text).map_err(|error| format!("no base64: {error}"))?;
     let (header, at) = header(&file)?;
     let width = match field(header, "descr")?.trim_matches(['\'', '"']) {
@@ -71,14 +87,14 @@ pub(crate) fn npy(text: &str, expected: Expected) -> Result<Experts, String> {
     let [rows, layers, top_k] = shape[..] else { return Err(format!("a shape of {shape:?}")) };
     file.drain(..at);
     let experts =
-        Experts::new(expected.start(), layers, top_k, width, file).map_err(|error| error.to_string())?;
+        Replay::new(expected.start(), layers, top_k, width, file).map_err(|error| error.to_string())?;
     if experts.rows() != rows {
         return Err(format!("{} rows where its header says {rows}", experts.rows()));
     }
     whole(experts, expected)
 }
 
-fn whole(experts: Experts, expected: Expected) -> Result<Experts, String> {
+fn whole(experts: Replay, expected: Expected) -> Result<Replay, String> {
     if experts.rows() == expected.rows() {
         return Ok(experts);
     }

@@ -51,7 +51,7 @@ pub enum Parse {
 pub struct ExpertsShape {
     /// Hidden layers, dense ones included.
     pub layers: usize,
-    /// Experts a token and layer.
+    /// Replay a token and layer.
     pub top_k: usize,
 }
 

@@ -49,6 +49,8 @@ pub(crate) struct Asked {
     pub(crate) stop_ids: Vec<TokenId>,
     /// The first position whose experts were asked for.
     pub(crate) experts_from: Option<usize>,
+    /// Whether the indexer's choices are wanted.
+    pub(crate) indexer: bool,
     /// The versions seen so far.
     pub(crate) sightings: Sightings,
 }

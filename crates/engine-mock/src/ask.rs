@@ -26,6 +26,8 @@ pub struct Asked {
     pub session: Option<String>,
     /// The first position whose routed experts are wanted.
     pub experts_start: Option<usize>,
+    /// Whether an indexer's choices are wanted.
+    pub indexer: bool,
     /// Whether logprobs of sampled tokens were asked for.
     pub logprobs: bool,
     /// The first prompt position to score.

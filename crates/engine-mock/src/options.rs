@@ -52,6 +52,8 @@ pub struct Options {
     /// A mixture of experts that reports its routes; without it `return_routed_experts` is silently
     /// ignored, as without the server's flag.
     pub experts: Option<Experts>,
+    /// An indexer that reports its choices under `return_indexer_topk` (SGLang); drawn like routes of experts.
+    pub indexer: Option<Experts>,
     /// SGLang as 0.5.17 was seen to behave: a sampling key that it does not know is a plain 500, an id
     /// outside the vocabulary takes the connection down, there is no `/ready`, no span of versions and
     /// no `launch_command`. vLLM as 0.32 was seen to behave: while paused it holds new requests in every
@@ -105,6 +107,7 @@ impl Options {
             vocabulary: None,
             eos: Vec::new(),
             experts: None,
+            indexer: None,
             legacy: false,
             spans: true,
             max_running: 0,

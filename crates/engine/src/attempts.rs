@@ -1,7 +1,7 @@
 //! The door through which an engine's reply becomes a sampled span.
 
 use verbatim_tokens::{
-    Experts, LengthMismatch, LogprobKind, Logprobs, Runs, Sampled, Speculation, TokenId, Version,
+    LengthMismatch, LogprobKind, Logprobs, Replay, Runs, Sampled, Speculation, TokenId, Version,
 };
 
 use crate::{End, EngineError, Increment};
@@ -28,7 +28,9 @@ pub struct Facts {
     /// Prompt tokens that the last attempt found cached.
     pub cached_tokens: Option<u32>,
     /// Routed experts, of the attempts joined. Only as far as they join without a gap.
-    pub experts: Option<Experts>,
+    pub experts: Option<Replay>,
+    /// What the indexer of sparse attention chose, of the attempts joined.
+    pub indexer: Option<Replay>,
     /// Speculative decoding, summed over the attempts.
     pub speculation: Option<Speculation>,
     /// Retractions, summed over the attempts.
@@ -94,10 +96,8 @@ impl Attempts {
         let facts = &mut self.facts;
         facts.cached_tokens = end.cached_tokens.or(facts.cached_tokens);
         facts.retractions += end.retractions;
-        if let Some(experts) = &end.experts {
-            let joined = facts.experts.as_ref().and_then(|held| held.join(experts).ok());
-            facts.experts = Some(joined.unwrap_or_else(|| experts.clone()));
-        }
+        join(&mut facts.experts, end.experts.as_ref());
+        join(&mut facts.indexer, end.indexer.as_ref());
         if let Some(more) = end.speculation {
             *facts.speculation.get_or_insert_default() += more;
         }
@@ -132,6 +132,14 @@ impl Attempts {
     #[expect(clippy::disallowed_methods, reason = "this is the validator of engine replies")]
     pub fn finish(self) -> Result<Sampled, EngineError> {
         Ok(Sampled::admit(self.ids, self.logprobs, self.versions, self.kind)?)
+    }
+}
+
+/// Puts a payload behind what is held; one that does not join replaces it.
+fn join(held: &mut Option<Replay>, told: Option<&Replay>) {
+    if let Some(told) = told {
+        let joined = held.as_ref().and_then(|held| held.join(told).ok());
+        *held = Some(joined.unwrap_or_else(|| told.clone()));
     }
 }
 
@@ -214,7 +222,7 @@ mod tests {
 
     #[test]
     fn experts_of_attempts_join_or_the_later_ones_stand_alone() {
-        let experts = |start, rows: usize| Experts::new(start, 1, 1, Width::U8, vec![7; rows]).unwrap();
+        let experts = |start, rows: usize| Replay::new(start, 1, 1, Width::U8, vec![7; rows]).unwrap();
         let mut attempts = Attempts::new(LogprobKind::Raw, 9);
         let end = |experts| End { experts: Some(experts), ..Ending::Aborted.into() };
         attempts.end(&end(experts(2, 4)));

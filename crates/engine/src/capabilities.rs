@@ -30,6 +30,8 @@ pub struct Capabilities {
     pub min_tokens: bool,
     /// Whether it reports which experts its tokens were routed to.
     pub experts: bool,
+    /// Whether it reports which positions the indexer of sparse attention chose.
+    pub indexer: bool,
     /// Whether it parses its replies itself and sends the message ([`crate::End::message`]). Such an
     /// attempt cannot be resumed in the middle of what it was saying.
     pub parses: bool,
@@ -56,6 +58,7 @@ impl Capabilities {
             repetition_penalty: false,
             min_tokens: false,
             experts: false,
+            indexer: false,
             parses: false,
         }
     }

@@ -1,7 +1,7 @@
 //! One piece of an engine's reply.
 
 use verbatim_chat::Message;
-use verbatim_tokens::{Experts, Speculation, TokenId, Version};
+use verbatim_tokens::{Replay, Speculation, TokenId, Version};
 
 use crate::EngineError;
 
@@ -38,7 +38,9 @@ pub struct End {
     /// then replaces what the increments said.
     pub versions: Option<Vec<VersionSpan>>,
     /// Which experts each position was routed to, if it was asked for.
-    pub experts: Option<Experts>,
+    pub experts: Option<Replay>,
+    /// Which positions sparse attention looked at from each position, if it was asked for.
+    pub indexer: Option<Replay>,
     /// What speculative decoding did, if the engine says.
     pub speculation: Option<Speculation>,
     /// How often the engine threw the attempt's cache away and computed it again.
@@ -54,6 +56,7 @@ impl From<Ending> for End {
             cached_tokens: None,
             versions: None,
             experts: None,
+            indexer: None,
             speculation: None,
             retractions: 0,
             message: None,

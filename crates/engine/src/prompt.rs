@@ -42,6 +42,8 @@ pub struct Prompt {
     pub session: SessionKey,
     /// The routed experts of positions from this one on are wanted, if the engine reports them.
     pub experts_from: Option<usize>,
+    /// Whether the choices of the indexer of sparse attention are wanted. An engine tells all of them.
+    pub indexer: bool,
     /// What the ids spell, for an engine that parses its own replies.
     pub conversation: Option<Arc<Conversation>>,
 }
@@ -58,6 +60,6 @@ pub struct Conversation {
 impl Prompt {
     /// Ids of one session, and nothing else.
     pub fn new(ids: impl Into<Arc<[TokenId]>>, session: SessionKey) -> Self {
-        Self { ids: ids.into(), session, experts_from: None, conversation: None }
+        Self { ids: ids.into(), session, experts_from: None, indexer: false, conversation: None }
     }
 }

@@ -53,6 +53,8 @@ pub enum Cause {
     },
     /// Routed experts were asked for and did not come whole.
     ExpertsLost,
+    /// What the indexer of sparse attention chose was asked for and did not come whole.
+    IndexerLost,
     /// The engine failed; the turn was not committed.
     EngineFailed {
         /// The kind of failure.
@@ -112,6 +114,7 @@ impl Cause {
             Self::AttemptAborted => "attempt_aborted",
             Self::AttemptFailed { .. } => "attempt_failed",
             Self::ExpertsLost => "experts_lost",
+            Self::IndexerLost => "indexer_lost",
             Self::EngineFailed { .. } => "engine_failed",
             Self::HoldExpired => "hold_expired",
             Self::ClientGone => "client_gone",

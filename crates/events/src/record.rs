@@ -39,6 +39,7 @@ pub fn record(event: &Event) -> Value {
                 "temperature": generated.temperature,
                 "cached_tokens": generated.cached_tokens,
                 "expert_rows": generated.experts.as_ref().map(|experts| experts.rows()),
+                "indexer_rows": generated.indexer.as_ref().map(|indexer| indexer.rows()),
                 "speculation": generated.speculation,
                 "retractions": generated.retractions,
                 "tool_calls": generated.message.tool_calls.len(),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use verbatim_chat::{Message, Setup, StartState};
-use verbatim_tokens::{Experts, Sampled, Speculation, TokenId};
+use verbatim_tokens::{Replay, Sampled, Speculation, TokenId};
 
 use crate::{NodeId, SessionId};
 
@@ -65,7 +65,10 @@ pub struct Generated {
     pub cached_tokens: Option<u32>,
     /// Which experts the lineage's tokens were routed to, from the first position that no turn before
     /// has told to the last token but one; `None` if that was not asked for or is not complete.
-    pub experts: Option<Arc<Experts>>,
+    pub experts: Option<Arc<Replay>>,
+    /// Which positions sparse attention looked at, from the first position that no turn before has told on;
+    /// `None` if that was not asked for or is not complete.
+    pub indexer: Option<Arc<Replay>>,
     /// What speculative decoding did, if the engine says.
     pub speculation: Option<Speculation>,
     /// How often the engine computed the turn's cache again.

@@ -92,9 +92,10 @@ fn weigh(node: &Node) -> usize {
     let payload = match &node.body {
         Body::Observation(observation) => observation.ids.len() * size_of::<TokenId>(),
         Body::Generation(generation) => {
-            let experts = generation.experts.as_ref().map_or(0, |experts| experts.bytes().len());
+            let replay = [&generation.experts, &generation.indexer].into_iter().flatten();
+            let replay: usize = replay.map(|replay| replay.bytes().len()).sum();
             let token = size_of::<TokenId>() + size_of::<f32>();
-            size_of::<Generation>() + generation.sampled.len() * token + experts
+            size_of::<Generation>() + generation.sampled.len() * token + replay
         }
     };
     size_of::<Node>() + messages + payload

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use verbatim_chat::{Chain, Message, Setup, StartState};
 use verbatim_events::{Finish, NodeId, Timings, TurnCommitted};
-use verbatim_tokens::{Experts, Sampled, Speculation, TokenId};
+use verbatim_tokens::{Replay, Sampled, Speculation, TokenId};
 
 /// One step of a lineage.
 #[derive(Clone, Debug)]
@@ -67,7 +67,9 @@ pub struct Generation {
     /// Prompt tokens that the engine had cached, if it said.
     pub cached_tokens: Option<u32>,
     /// Which experts the lineage's tokens were routed to, as far as no turn before has told.
-    pub experts: Option<Arc<Experts>>,
+    pub experts: Option<Arc<Replay>>,
+    /// Which positions sparse attention looked at, as far as no turn before has told.
+    pub indexer: Option<Arc<Replay>>,
     /// What speculative decoding did, if the engine says.
     pub speculation: Option<Speculation>,
     /// How long its parts took.
@@ -86,6 +88,7 @@ impl Generation {
             temperature: generated.temperature,
             cached_tokens: generated.cached_tokens,
             experts: generated.experts.clone(),
+            indexer: generated.indexer.clone(),
             speculation: generated.speculation,
             timings: turn.timings,
         }

@@ -111,3 +111,50 @@ pub(crate) fn keeps_masks(before: &[u8], after: &[u8]) -> Result<(), ApiError> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use safetensors::Dtype;
+    use safetensors::tensor::TensorView;
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    /// A file of one sample.
+    fn file(tokens: &[i64], mask: &[u8], verbatim: &Value) -> Vec<u8> {
+        let meta = json!({"samples": [{"response_length": mask.len(), "metadata": {"verbatim": verbatim}}]});
+        let (meta, ids) =
+            (meta.to_string(), tokens.iter().flat_map(|id| id.to_le_bytes()).collect::<Vec<_>>());
+        let view = |dtype, length, data| TensorView::new(dtype, vec![length], data).unwrap();
+        let tensors = [
+            ("tokens.0", view(Dtype::I64, tokens.len(), &ids)),
+            ("loss_mask.0", view(Dtype::U8, mask.len(), mask)),
+            ("_samples_meta", view(Dtype::U8, meta.len(), meta.as_bytes())),
+        ];
+        safetensors::serialize(tensors, None).unwrap()
+    }
+
+    #[test]
+    fn a_post_processor_may_mask_and_cut_and_nothing_else() {
+        let leaf = json!({"leaf": 3});
+        let before = file(&[1, 2, 3, 4, 5], &[1, 0, 1], &leaf);
+        for (tokens, mask, of, problem) in [
+            (&[1, 2, 3, 4, 5][..], &[1, 0, 1][..], json!({"leaf": 3}), None),
+            (&[1, 2, 3, 4, 5], &[0, 0, 1], json!({"leaf": 3}), None),
+            (&[1, 2, 3, 4], &[1, 0], json!({"leaf": 3}), None),
+            (&[1, 2, 3, 4, 5], &[1, 1, 1], json!({"leaf": 3}), Some("train that are owned elsewhere")),
+            (&[1, 2, 3, 4, 6], &[1, 0, 1], json!({"leaf": 3}), Some("changed the tokens")),
+            // Its beginning moved, so that the mask would lie on other tokens.
+            (&[1, 2, 3, 4], &[1, 0, 1], json!({"leaf": 3}), Some("changed the tokens")),
+            (&[1, 2, 3, 4, 5], &[1, 0, 1], json!({"leaf": 4}), Some("none of those that were picked")),
+            (&[1, 2, 3, 4, 5], &[1, 0, 1], json!(null), Some("cannot be read")),
+        ] {
+            let refused = keeps_masks(&before, &file(tokens, mask, &of)).err();
+            match problem {
+                None => assert_eq!(refused, None, "{tokens:?} {mask:?}"),
+                Some(problem) => assert!(refused.unwrap().message.contains(problem), "{problem}"),
+            }
+        }
+        assert!(keeps_masks(&before, b"no file").unwrap_err().message.contains("cannot be read"));
+    }
+}

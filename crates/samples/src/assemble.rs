@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 use verbatim_events::{Cause, Event, Finish, GroupId, NodeId, Observers, SessionId};
 use verbatim_forest::{Forest, Generation, Segment};
-use verbatim_tokens::{LogprobKind, MaskCause, Runs};
+use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs};
 
 use crate::spans::Spans;
 use crate::{CacheUse, Pick, Row, RowError, Status, Turn};
@@ -132,8 +132,9 @@ struct Builder<'a> {
     spans: &'a mut Spans,
     row: Row,
     kind: Option<LogprobKind>,
-    /// Whether the routed experts of every turn so far join.
-    gapless: bool,
+    /// The replay payloads of the turns so far, in order.
+    experts: Vec<&'a Replay>,
+    indexer: Vec<&'a Replay>,
 }
 
 impl<'a> Builder<'a> {
@@ -150,6 +151,7 @@ impl<'a> Builder<'a> {
             logprob_kind: LogprobKind::Raw,
             versions: Runs::default(),
             experts: None,
+            indexer: None,
             turns: Vec::new(),
             status: Status::Completed,
             reward: None,
@@ -158,7 +160,15 @@ impl<'a> Builder<'a> {
             speculation: None,
             metadata: Map::new(),
         };
-        Self { path, limit: limit.unwrap_or(usize::MAX), spans, row, kind: None, gapless: true }
+        Self {
+            path,
+            limit: limit.unwrap_or(usize::MAX),
+            spans,
+            row,
+            kind: None,
+            experts: Vec::new(),
+            indexer: Vec::new(),
+        }
     }
 
     /// The row; `None` if no sampled token lies within the limit.
@@ -171,6 +181,11 @@ impl<'a> Builder<'a> {
             let Some(generation) = segment.node.generation() else { continue };
             let held = segment.kept.min(self.limit.saturating_sub(start));
             let owner = self.spans.pass(segment, held);
+            if start <= self.limit {
+                // Also of a turn whose tokens were all replaced: what it read may have been told by it alone.
+                self.experts.extend(generation.experts.as_deref());
+                self.indexer.extend(generation.indexer.as_deref());
+            }
             if held > 0 {
                 self.observe(&self.path[observed..at], start);
                 self.turn(segment, generation, start, held, owner)?;
@@ -184,8 +199,8 @@ impl<'a> Builder<'a> {
             self.row.status = Status::Truncated;
         }
         let forwarded = self.row.tokens.len() - 1;
-        let experts = self.row.experts.take().filter(|experts| self.gapless && experts.end() >= forwarded);
-        self.row.experts = experts.map(|experts| experts.until(forwarded));
+        self.row.experts = joined(&self.experts, forwarded);
+        self.row.indexer = joined(&self.indexer, forwarded);
         Ok(Some(self.row))
     }
 
@@ -225,7 +240,6 @@ impl<'a> Builder<'a> {
         if self.row.turns.is_empty() {
             self.row.prompt_length = start;
         }
-        self.route(generation);
         if let Some(more) = generation.speculation {
             *self.row.speculation.get_or_insert_default() += more;
         }
@@ -247,17 +261,6 @@ impl<'a> Builder<'a> {
         Ok(())
     }
 
-    /// Joins a turn's routed experts to those of the turns before it.
-    fn route(&mut self, generation: &Generation) {
-        let joined = match (self.row.experts.take(), generation.experts.as_deref()) {
-            (None, Some(told)) if told.start() == 0 => Some(told.clone()),
-            (Some(held), Some(told)) => held.join(told).ok(),
-            (_, _) => None,
-        };
-        self.gapless = joined.is_some();
-        self.row.experts = joined;
-    }
-
     /// Appends what was observed before a turn that begins at `until`.
     fn observe(&mut self, segments: &[Segment<'_>], until: usize) {
         segments.iter().for_each(|segment| self.row.tokens.extend_from_slice(segment.ids()));
@@ -265,4 +268,10 @@ impl<'a> Builder<'a> {
         self.row.versions.extend(None, until - self.row.logprobs.len());
         self.row.logprobs.resize(until, None);
     }
+}
+
+/// The rows of all forwarded tokens, if every one was told.
+fn joined(told: &[&Replay], forwarded: usize) -> Option<Replay> {
+    let joined = Replay::overlay(told, 0).ok()?;
+    (joined.end() >= forwarded).then(|| joined.until(forwarded))
 }

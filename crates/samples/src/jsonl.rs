@@ -18,6 +18,9 @@ struct Line {
     /// Base64 of the bytes whose shape is in `experts`: `n − 1` rows, little-endian.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     routed_experts: Option<String>,
+    /// Likewise of the bytes whose shape is in `indexer`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    indexer_topk: Option<String>,
     reward: Option<f64>,
     metadata: Map<String, Value>,
     #[serde(flatten)]
@@ -32,6 +35,7 @@ pub(crate) fn write(rows: &[Row]) -> Result<Vec<u8>, RowError> {
             loss_mask: row.loss_mask(),
             logprobs: row.logprobs.clone(),
             routed_experts: row.experts.as_ref().map(|experts| STANDARD.encode_to_string(experts.bytes())),
+            indexer_topk: row.indexer.as_ref().map(|indexer| STANDARD.encode_to_string(indexer.bytes())),
             reward: row.reward,
             metadata: row.metadata.clone(),
             stored: Stored::of(row),
@@ -49,11 +53,15 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
         .enumerate()
         .map(|(at, line)| {
             let malformed = |problem: String| RowError::Malformed { row: at, problem };
-            let Line { tokens, logprobs, routed_experts, reward, metadata, stored, .. } =
+            let Line { tokens, logprobs, routed_experts, indexer_topk, reward, metadata, stored, .. } =
                 serde_json::from_slice(line).map_err(|error| malformed(error.to_string()))?;
-            let experts = routed_experts.map(|text| STANDARD.decode_to_vec(text)).transpose();
-            let experts = experts.map_err(|_| malformed("routed_experts is no base64".to_owned()))?;
-            stored.row(at, Arrays { tokens, logprobs, experts }, reward, metadata)
+            let decode = |name: &str, text: Option<String>| {
+                let bytes = text.map(|text| STANDARD.decode_to_vec(text)).transpose();
+                bytes.map_err(|_| malformed(format!("{name} is no base64")))
+            };
+            let experts = decode("routed_experts", routed_experts)?;
+            let indexer = decode("indexer_topk", indexer_topk)?;
+            stored.row(at, Arrays { tokens, logprobs, experts, indexer }, reward, metadata)
         })
         .collect()
 }

@@ -11,7 +11,7 @@ use arrow::array::{
     StringArray, StringBuilder, UInt8Builder, UInt32Array, UInt32Builder,
 };
 use arrow::datatypes::{Float32Type, Float64Type, UInt32Type};
-use verbatim_tokens::{Experts, TokenId};
+use verbatim_tokens::{Replay, TokenId};
 
 use crate::stored::{Arrays, Stored};
 use crate::{Row, RowError};
@@ -19,7 +19,7 @@ use crate::{Row, RowError};
 /// Columns: `session`, `group`, `tokens` list<u32>, `loss_mask` list<u8>, `mask_cause` list<string?>,
 /// `logprobs` list<f32?>, `versions` list<string?>, `prompt_length` u32, `status`, `reward` f64?,
 /// `weight` f64, `routed_experts` binary? (`n − 1` rows × layers × top-k, little-endian; the shape is in
-/// `verbatim.experts`), `metadata` and `verbatim` as JSON text. `verbatim` holds what reading back needs.
+/// `verbatim.experts`), `indexer_topk` binary? (likewise), `metadata` and `verbatim` as JSON text. `verbatim` holds what reading back needs.
 pub(crate) fn write(rows: &[Row]) -> Result<Vec<u8>, RowError> {
     let batch = batch(rows)?;
     let level = ZstdLevel::try_new(1)?;
@@ -80,20 +80,14 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
         ),
         ("reward", numbers(|row| row.reward)),
         ("weight", numbers(|row| Some(row.weight))),
-        (
-            "routed_experts",
-            Arc::new(
-                rows.iter().map(|row| row.experts.as_ref().map(Experts::bytes)).collect::<LargeBinaryArray>(),
-            ),
-        ),
+        ("routed_experts", payloads(rows, |row| row.experts.as_ref())),
+        ("indexer_topk", payloads(rows, |row| row.indexer.as_ref())),
         ("metadata", Arc::new(StringArray::from(metadata))),
         ("verbatim", Arc::new(StringArray::from(stored))),
     ];
-    Ok(RecordBatch::try_from_iter_with_nullable(
-        columns
-            .into_iter()
-            .map(|(name, column)| (name, column, matches!(name, "group" | "reward" | "routed_experts"))),
-    )?)
+    Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| {
+        (name, column, matches!(name, "group" | "reward" | "routed_experts" | "indexer_topk"))
+    }))?)
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
@@ -124,18 +118,25 @@ pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
             let stored: Stored = serde_json::from_str(&stored)?;
             let reward =
                 reward.as_primitive_opt::<Float64Type>().filter(|r| r.is_valid(at)).map(|r| r.value(at));
-            // Files written before there were routed experts have no such column.
-            let experts =
-                batch.column_by_name("routed_experts").and_then(|column| column.as_binary_opt::<i64>());
+            // Files written before there were payloads have no such columns.
+            let payload = |name: &str| {
+                let column = batch.column_by_name(name).and_then(|column| column.as_binary_opt::<i64>());
+                column.filter(|column| column.is_valid(at)).map(|column| column.value(at).to_vec())
+            };
             let arrays = Arrays {
                 tokens: ids.values().iter().copied().map(TokenId).collect(),
                 logprobs: values.iter().collect(),
-                experts: experts.filter(|column| column.is_valid(at)).map(|column| column.value(at).to_vec()),
+                experts: payload("routed_experts"),
+                indexer: payload("indexer_topk"),
             };
             rows.push(stored.row(number, arrays, reward, serde_json::from_str(&metadata)?)?);
         }
     }
     Ok(rows)
+}
+
+fn payloads(rows: &[Row], of: impl Fn(&Row) -> Option<&Replay>) -> ArrayRef {
+    Arc::new(rows.iter().map(|row| of(row).map(Replay::bytes)).collect::<LargeBinaryArray>())
 }
 
 fn list(column: &ArrayRef, at: usize) -> Option<ArrayRef> {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
-use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version};
+use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version};
 
 /// One lineage as a trainer takes it: `n` tokens, each with its mask, logprob and version.
 #[derive(Clone, Debug, PartialEq)]
@@ -28,7 +28,9 @@ pub struct Row {
     pub versions: Runs<Option<Version>>,
     /// Which experts the tokens were routed to: `n − 1` rows, one for each token that was forwarded;
     /// `None` if it was not asked for, or not told for all of them.
-    pub experts: Option<Experts>,
+    pub experts: Option<Replay>,
+    /// Which positions sparse attention looked at, as [`Row::experts`].
+    pub indexer: Option<Replay>,
     /// The sampled turns in the row.
     pub turns: Vec<Turn>,
     /// How the lineage ended.

@@ -2,7 +2,7 @@
 //!
 //! For row `i`: `tokens.i` I64 \[n\], `loss_mask.i` U8 and `rollout_log_probs.i` F64
 //! \[response_length\], where the response runs from the first sampled token to the row's end,
-//! `rollout_routed_experts.i` I32 \[n − 1, layers, top-k\] where they are known; and one
+//! `rollout_routed_experts.i` and `rollout_indexer_topk.i` I32 \[n − 1, layers, top-k\] where they are known; and one
 //! tensor `_samples_meta`, U8, the JSON of everything else. A token without a logprob has the value 0
 //! there and mask 0. Miles' decoder refuses tensors it does not know, so what is ours (causes,
 //! versions per token, turns) is in each sample's `metadata.verbatim`.
@@ -14,8 +14,12 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use verbatim_tokens::{Runs, TokenId, Width};
 
-use crate::stored::{Arrays, Stored, covered};
+use crate::stored::{Arrays, Shape, Stored, covered};
 use crate::{EmptyReason, Row, RowError};
+
+/// The names of the replay payloads.
+const EXPERTS: &str = "rollout_routed_experts";
+const INDEXER: &str = "rollout_indexer_topk";
 
 /// What goes around the rows.
 #[derive(Clone, Debug, Default)]
@@ -106,13 +110,12 @@ pub fn write_safetensors(
         tensors.push((format!("tokens.{at}"), Tensor(Dtype::I64, vec![row.tokens.len()], ids)));
         tensors.push((format!("loss_mask.{at}"), Tensor(Dtype::U8, vec![response.len()], mask)));
         tensors.push((format!("rollout_log_probs.{at}"), Tensor(Dtype::F64, vec![response.len()], logprobs)));
-        if let Some(experts) = &row.experts {
-            let shape = vec![experts.rows(), experts.layers(), experts.top_k()];
-            let wide = experts.widened(Width::I32);
-            tensors.push((
-                format!("rollout_routed_experts.{at}"),
-                Tensor(Dtype::I32, shape, wide.bytes().to_vec()),
-            ));
+        for (name, payload) in [(EXPERTS, &row.experts), (INDEXER, &row.indexer)] {
+            if let Some(payload) = payload {
+                let shape = vec![payload.rows(), payload.layers(), payload.top_k()];
+                let wide = payload.widened(Width::I32).bytes().to_vec();
+                tensors.push((format!("{name}.{at}"), Tensor(Dtype::I32, shape, wide)));
+            }
         }
         samples.push(sample(row, decode(response)));
     }
@@ -156,10 +159,10 @@ fn sample(row: &Row, response: String) -> Sample {
         }),
         metadata,
         reward: reward(row),
-        nulls: ["rollout_routed_experts", "rollout_indexer_topk"]
+        nulls: [(EXPERTS, &row.experts), (INDEXER, &row.indexer)]
             .into_iter()
-            .filter(|name| row.experts.is_none() || *name != "rollout_routed_experts")
-            .map(str::to_owned)
+            .filter(|(_, payload)| payload.is_none())
+            .map(|(name, _)| name.to_owned())
             .collect(),
     }
 }
@@ -201,16 +204,16 @@ pub fn read_safetensors(bytes: &[u8]) -> Result<Vec<Row>, RowError> {
         let mut logprobs = vec![None; stored.prompt_length];
         let values = data("rollout_log_probs", Dtype::F64)?;
         logprobs.extend(values.iter().map(|bytes| Some(f64::from_le_bytes(*bytes) as f32)));
-        let experts = match &stored.experts {
+        let payload = |name: &str, shape: &Option<Shape>| -> Result<_, RowError> {
+            let Some(shape) = shape else { return Ok(None) };
+            let tensor = tensors.tensor(&format!("{name}.{at}"))?;
             // They were widened on the way out.
-            Some(shape) => {
-                let tensor = tensors.tensor(&format!("rollout_routed_experts.{at}"))?;
-                let numbers = tensor.data().as_chunks::<4>().0.iter();
-                Some(numbers.flat_map(|number| &number[..shape.width.bytes()]).copied().collect())
-            }
-            None => None,
+            let numbers = tensor.data().as_chunks::<4>().0.iter();
+            Ok(Some(numbers.flat_map(|number| &number[..shape.width.bytes()]).copied().collect()))
         };
-        let arrays = Arrays { tokens, logprobs, experts };
+        let experts = payload(EXPERTS, &stored.experts)?;
+        let indexer = payload(INDEXER, &stored.indexer)?;
+        let arrays = Arrays { tokens, logprobs, experts, indexer };
         let reward = sample.reward.as_ref().and_then(Value::as_f64);
         let mut row = stored.row(at, arrays, reward, sample.metadata)?;
         forget_invented(&mut row.logprobs, &known);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use verbatim_events::{GroupId, NodeId, SessionId};
-use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version, Width};
+use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version, Width};
 
 use crate::{CacheUse, Row, RowError, Status, Turn};
 
@@ -24,9 +24,11 @@ pub(crate) struct Stored {
     pub(crate) speculation: Option<Speculation>,
     #[serde(default)]
     pub(crate) experts: Option<Shape>,
+    #[serde(default)]
+    pub(crate) indexer: Option<Shape>,
 }
 
-/// The shape of a row's routed experts, whose bytes each format keeps in its own way.
+/// The shape of a replay payload, whose bytes each format keeps in its own way.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Shape {
     pub(crate) layers: usize,
@@ -39,6 +41,7 @@ pub(crate) struct Arrays {
     pub(crate) tokens: Vec<TokenId>,
     pub(crate) logprobs: Vec<Option<f32>>,
     pub(crate) experts: Option<Vec<u8>>,
+    pub(crate) indexer: Option<Vec<u8>>,
 }
 
 impl Stored {
@@ -56,11 +59,8 @@ impl Stored {
             weight: row.weight,
             cache: row.cache,
             speculation: row.speculation,
-            experts: row.experts.as_ref().map(|experts| Shape {
-                layers: experts.layers(),
-                top_k: experts.top_k(),
-                width: experts.width(),
-            }),
+            experts: row.experts.as_ref().map(Shape::of),
+            indexer: row.indexer.as_ref().map(Shape::of),
         }
     }
 
@@ -72,7 +72,7 @@ impl Stored {
         reward: Option<f64>,
         metadata: serde_json::Map<String, serde_json::Value>,
     ) -> Result<Row, RowError> {
-        let Arrays { tokens, logprobs, experts } = arrays;
+        let Arrays { tokens, logprobs, experts, indexer } = arrays;
         let n = tokens.len();
         let malformed = |problem: String| RowError::Malformed { row: at, problem };
         let (masks, told) = (covered(&self.mask), covered(&self.versions));
@@ -85,24 +85,8 @@ impl Stored {
         if self.prompt_length > n || self.turns.iter().any(|turn| turn.start > turn.end || turn.end > n) {
             return Err(malformed(format!("a turn lies outside the row's {n} tokens")));
         }
-        let experts = match (self.experts, experts) {
-            (Some(shape), Some(bytes)) => {
-                let experts = Experts::new(0, shape.layers, shape.top_k, shape.width, bytes)
-                    .map_err(|error| malformed(error.to_string()))?;
-                if experts.rows() + 1 != n {
-                    return Err(malformed(format!(
-                        "{n} tokens came with {} rows of experts",
-                        experts.rows()
-                    )));
-                }
-                Some(experts)
-            }
-            (None, None) => None,
-            (_, bytes) => {
-                let which = if bytes.is_some() { "shape" } else { "bytes" };
-                return Err(malformed(format!("routed experts have no {which}")));
-            }
-        };
+        let experts = payload("routed experts", self.experts, experts, n).map_err(malformed)?;
+        let indexer = payload("indexer choices", self.indexer, indexer, n).map_err(malformed)?;
         let (mut mask, mut versions) = (Runs::default(), Runs::default());
         self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
         self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
@@ -117,6 +101,7 @@ impl Stored {
             logprob_kind: self.logprob_kind,
             versions,
             experts,
+            indexer,
             turns: self.turns,
             status: self.status,
             reward,
@@ -125,6 +110,36 @@ impl Stored {
             speculation: self.speculation,
             metadata,
         })
+    }
+}
+
+impl Shape {
+    fn of(payload: &Replay) -> Self {
+        Self { layers: payload.layers(), top_k: payload.top_k(), width: payload.width() }
+    }
+}
+
+/// A payload of a row of `n` tokens, or what is wrong with it.
+fn payload(
+    name: &str,
+    shape: Option<Shape>,
+    bytes: Option<Vec<u8>>,
+    n: usize,
+) -> Result<Option<Replay>, String> {
+    match (shape, bytes) {
+        (Some(shape), Some(bytes)) => {
+            let payload = Replay::new(0, shape.layers, shape.top_k, shape.width, bytes);
+            let payload = payload.map_err(|error| format!("{name}: {error}"))?;
+            if payload.rows() + 1 != n {
+                return Err(format!("{n} tokens came with {} rows of {name}", payload.rows()));
+            }
+            Ok(Some(payload))
+        }
+        (None, None) => Ok(None),
+        (_, bytes) => {
+            let which = if bytes.is_some() { "shape" } else { "bytes" };
+            Err(format!("{name} have no {which}"))
+        }
     }
 }
 

@@ -31,6 +31,8 @@ pub(crate) struct Request {
     pub(crate) params: Params,
     /// The first position whose routed experts are not known yet, if they are wanted.
     pub(crate) experts_from: Option<usize>,
+    /// The first position whose indexer choices are not known yet, if they are wanted.
+    pub(crate) indexer_from: Option<usize>,
     /// What the prompt spells, for an engine that parses.
     pub(crate) conversation: Option<Arc<Conversation>>,
 }
@@ -177,6 +179,7 @@ impl Turn {
         let session = SessionKey(self.session.id().as_str().into());
         let prompt = Prompt {
             experts_from: request.experts_from.map(|from| held.unwrap_or(from)),
+            indexer: request.indexer_from.is_some(),
             conversation: request.conversation.clone(),
             ..Prompt::new(ids, session)
         };

@@ -7,8 +7,8 @@ use verbatim_dialects::{Invalid, Sampling, Wire};
 use verbatim_engine::{Capabilities, Conversation, EngineError};
 use verbatim_events::{Cause, Observed};
 use verbatim_families::{Extension, Junction, Scene};
-use verbatim_forest::{Place, Plan};
-use verbatim_tokens::TokenId;
+use verbatim_forest::{Generation, Place, Plan};
+use verbatim_tokens::{Replay, TokenId};
 
 use crate::attach::{Attached, attach};
 use crate::attempt::Request;
@@ -179,10 +179,15 @@ fn finish(
     }
     // A message that the engine reads is cut by the engine.
     let stop = if capabilities.parses { Vec::new() } else { sampling.stop.clone() };
-    let wanted = shared.settings.experts && capabilities.experts;
-    let experts_from = wanted.then(|| known_experts(session, &plan, &observed, prompt.len()));
+    let settings = &shared.settings;
+    let known =
+        |told: fn(&Generation) -> Option<&Replay>| known(session, &plan, &observed, prompt.len(), told);
+    let experts_from =
+        (settings.experts && capabilities.experts).then(|| known(|turn| turn.experts.as_deref()));
+    let indexer_from =
+        (settings.indexer && capabilities.indexer).then(|| known(|turn| turn.indexer.as_deref()));
     let conversation = capabilities.parses.then(|| conversation(session, &plan, &observed, &setup));
-    let request = Request { prompt, params, experts_from, conversation };
+    let request = Request { prompt, params, experts_from, indexer_from, conversation };
     Ok(Prepared { plan, observed, request, setup, start, stop, bytes, lost })
 }
 
@@ -211,15 +216,21 @@ fn can_be_had(sampling: &Sampling, engine: &Capabilities) -> Result<(), Invalid>
     }
 }
 
-/// The first position of a prompt whose routed experts no earlier turn of its lineage has told.
-fn known_experts(session: &Session, plan: &Plan, observed: &Observed, prompt: usize) -> usize {
+/// The first position of a prompt of whose replay payload no earlier turn of its lineage has told.
+fn known(
+    session: &Session,
+    plan: &Plan,
+    observed: &Observed,
+    prompt: usize,
+    told: fn(&Generation) -> Option<&Replay>,
+) -> usize {
     session.with_forest(|forest| {
-        let told = plan.parent.and_then(|parent| forest.node(parent)?.generation()?.experts.as_ref());
+        let told = plan.parent.and_then(|parent| told(forest.node(parent)?.generation()?));
         let added = match observed {
             Observed::New { ids, .. } => ids.len(),
             Observed::Shared(node) => forest.node(*node).map_or(0, |node| node.ids().len()),
         };
-        told.map_or(0, |experts| experts.end().min(prompt - added))
+        told.map_or(0, |told| told.end().min(prompt - added))
     })
 }
 

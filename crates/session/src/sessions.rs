@@ -11,6 +11,7 @@ use verbatim_forest::{Forest, Lineage};
 
 use crate::ended::Ended;
 use crate::openings::Openings;
+use crate::spill::Spill;
 use crate::token::TokenHash;
 use crate::{Dispatcher, Matching, Session, SessionToken, Settings};
 
@@ -63,6 +64,7 @@ pub(crate) struct Shared {
     pub(crate) observers: Observers,
     pub(crate) settings: Settings,
     pub(crate) openings: Openings,
+    pub(crate) spill: Spill,
     table: RwLock<Table>,
 }
 
@@ -126,8 +128,10 @@ impl Sessions {
     ) -> Self {
         let dispatcher = Dispatcher::start(&settings);
         let openings = Openings::default();
+        let spill = Spill::new(settings.spill.clone());
         let table = RwLock::default();
-        let shared = Arc::new(Shared { family, engine, dispatcher, observers, settings, openings, table });
+        let shared =
+            Arc::new(Shared { family, engine, dispatcher, observers, settings, openings, spill, table });
         if let Some(idle) = shared.settings.quota.idle {
             tokio::spawn(reclaim(Arc::downgrade(&shared), idle));
         }

@@ -8,7 +8,7 @@ use verbatim_engine::Params;
 use verbatim_forest::Lineage;
 use verbatim_tokens::TokenId;
 
-use crate::Matching;
+use crate::{Matching, SpillOptions};
 
 /// Settings of all sessions of a process.
 #[derive(Clone)]
@@ -23,6 +23,8 @@ pub struct Settings {
     pub tools_drift: ToolsDrift,
     /// How much of the process sessions may take up.
     pub quota: Quota,
+    /// Where replay payloads are kept.
+    pub spill: SpillOptions,
     /// Template arguments laid under each request's own.
     pub template: Map<String, Value>,
     /// What the sampler does where a request does not say.
@@ -39,6 +41,8 @@ pub struct Settings {
     pub outage: Duration,
     /// Whether routed experts are asked for, of an engine that reports them.
     pub experts: bool,
+    /// Whether the choices of the indexer of sparse attention are asked for, of an engine that reports them.
+    pub indexer: bool,
 }
 
 /// What a session does about tools or template arguments that differ from those it began with.
@@ -98,6 +102,7 @@ impl Default for Settings {
             rollback: 1,
             tools_drift: ToolsDrift::default(),
             quota: Quota::default(),
+            spill: SpillOptions::default(),
             template: Map::new(),
             sampling: SamplingDefaults::default(),
             pinned: Sampling::default(),
@@ -106,6 +111,7 @@ impl Default for Settings {
             hold: Duration::from_secs(600),
             outage: Duration::from_secs(300),
             experts: false,
+            indexer: false,
         }
     }
 }

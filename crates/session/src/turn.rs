@@ -11,7 +11,7 @@ use verbatim_engine::EngineError;
 use verbatim_events::{Cause, Generated, NodeId, Timings, TurnCommitted};
 use verbatim_families::{Parsed, Parser, Part, Scene};
 use verbatim_scheduler::Ended;
-use verbatim_tokens::{Experts, TokenId};
+use verbatim_tokens::{Replay, TokenId};
 
 use crate::attempt::{Attempt, Patience};
 use crate::commit::{commit, flaw};
@@ -212,8 +212,11 @@ impl Turn {
         self.tell(parts, Vec::new());
         lost.extend(parsed.flaws.iter().copied().map(flaw));
         let whole = request.prompt.len() + sampled.len() - 1;
-        let experts = whole_experts(facts.experts, request.experts_from, whole);
+        let experts = complete(facts.experts, request.experts_from, whole);
         lost.extend((request.experts_from.is_some() && experts.is_none()).then_some(Cause::ExpertsLost));
+        let indexer = complete(facts.indexer, request.indexer_from, whole);
+        lost.extend((request.indexer_from.is_some() && indexer.is_none()).then_some(Cause::IndexerLost));
+        let (experts, indexer) = (shared.spill.keep(experts).await, shared.spill.keep(indexer).await);
         let turn = Arc::new(TurnCommitted {
             session: self.session.id().clone(),
             parent: plan.parent,
@@ -225,7 +228,8 @@ impl Turn {
                 response: self.response.clone(),
                 temperature: request.params.temperature,
                 cached_tokens: facts.cached_tokens,
-                experts: experts.map(Arc::new),
+                experts,
+                indexer,
                 speculation: facts.speculation,
                 retractions: facts.retractions,
                 attempts: self.attempts,
@@ -295,7 +299,9 @@ fn parsers(
     Box::new(move || family.parser(Scene { setup: &setup, opened }, start, &call_prefix))
 }
 
-/// Experts that cover the turn, from where they were wanted to its last forwarded token.
-fn whole_experts(experts: Option<Experts>, from: Option<usize>, whole: usize) -> Option<Experts> {
-    experts.filter(|experts| from.is_some_and(|from| experts.start() <= from) && experts.end() == whole)
+/// A payload that covers the turn, from where it was wanted to its last forwarded token; what lies before is
+/// held by an earlier turn.
+fn complete(told: Option<Replay>, from: Option<usize>, whole: usize) -> Option<Replay> {
+    let (told, from) = told.zip(from)?;
+    (told.start() <= from && told.end() == whole).then(|| told.since(from))
 }

@@ -6,19 +6,19 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
-mod experts;
 mod id;
 mod logprob;
 mod mask;
+mod replay;
 mod runs;
 mod sampled;
 mod speculation;
 mod version;
 
-pub use experts::{Experts, ExpertsError, Width};
 pub use id::TokenId;
 pub use logprob::{LogprobKind, Logprobs};
 pub use mask::MaskCause;
+pub use replay::{Replay, ReplayError, Width};
 pub use runs::Runs;
 pub use sampled::{LengthMismatch, Sampled};
 pub use speculation::Speculation;

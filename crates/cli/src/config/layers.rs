@@ -73,7 +73,8 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 9] = [
+const PATHS: [&str; 10] = [
+    "sessions.spill",
     "plugins.search_paths",
     "engine.cache",
     "family.chat_template",

@@ -90,6 +90,8 @@ pub(crate) struct EngineConfig {
     pub(crate) permits: usize,
     /// Servers: whether routed experts are asked for, to be replayed in training.
     pub(crate) experts: bool,
+    /// Servers: whether the choices of the indexer of sparse attention are asked for, likewise.
+    pub(crate) indexer: bool,
     /// Servers: seconds that a reply may take or, where it is streamed, keep silent.
     pub(crate) silence_seconds: u64,
     /// Servers: seconds between looks at their health and load.
@@ -130,6 +132,7 @@ impl Default for EngineConfig {
             parse: ParseKind::Family,
             permits: 0,
             experts: false,
+            indexer: false,
             silence_seconds: 1800,
             watch_seconds: 2.0,
             logprobs: "auto".into(),
@@ -195,6 +198,11 @@ pub(crate) struct SessionsConfig {
     pub(crate) max_sessions: usize,
     /// MiB that one session may hold before it takes no more turns; 0 is no limit.
     pub(crate) max_mib: usize,
+    /// MiB of replay payloads in memory; what comes beyond goes to files.
+    pub(crate) replay_mib: usize,
+    /// The folder of those files; else the system's temporary folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) spill: Option<PathBuf>,
     /// Seconds after which a session that nobody uses is reclaimed; 0 is never.
     pub(crate) idle_seconds: u64,
     /// Turns at the engine at once.
@@ -214,6 +222,8 @@ impl Default for SessionsConfig {
             tools_drift: "accept".into(),
             max_sessions: 0,
             max_mib: 1024,
+            replay_mib: 2048,
+            spill: None,
             idle_seconds: 0,
             turns: 256,
             hold_seconds: 600,

@@ -107,6 +107,10 @@ pub(super) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         !engine.experts || capabilities.experts,
         "engine.experts: these servers do not report routed experts (SGLang and vLLM: --enable-return-routed-experts; the model's config.json must be at hand)"
     );
+    ensure!(
+        !engine.indexer || capabilities.indexer,
+        "engine.indexer: these servers do not report what an indexer chose (SGLang: --enable-return-indexer-topk)"
+    );
     let question: Arc<[TokenId]> = hello(family.as_ref())?.into();
     if !capabilities.parses {
         for (url, server) in pool.engines() {

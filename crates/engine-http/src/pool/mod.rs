@@ -91,6 +91,7 @@ impl Pool {
             capabilities.versions &= others.versions;
             capabilities.stop_strings &= others.stop_strings;
             capabilities.experts &= others.experts;
+            capabilities.indexer &= others.indexer;
             capabilities.min_tokens &= others.min_tokens;
             capabilities.repetition_penalty &= others.repetition_penalty;
         }

@@ -73,6 +73,9 @@ impl Wire for SglangChat {
             put("return_routed_experts", json!(true));
             put("routed_experts_start_len", json!(from));
         }
+        if prompt.indexer {
+            put("return_indexer_topk", json!(true));
+        }
         Ok(Call { path: "/v1/chat/completions", headers: affinity(prompt), body: encode(&asked)? })
     }
 

@@ -22,6 +22,8 @@ struct ServerInfo {
     #[serde(default)]
     enable_return_routed_experts: bool,
     #[serde(default)]
+    enable_return_indexer_topk: bool,
+    #[serde(default)]
     allow_auto_truncate: bool,
     #[serde(default)]
     skip_tokenizer_init: bool,
@@ -53,6 +55,7 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         version: model.weight_version.clone().map(Version::new),
         stop_strings: !info.skip_tokenizer_init,
         experts,
+        indexer: info.enable_return_indexer_topk,
         repetition_penalty: true,
         min_tokens: true,
         ..base(Kind::Sglang, &name, context, options)?

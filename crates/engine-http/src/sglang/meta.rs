@@ -7,7 +7,7 @@ use verbatim_engine::{End, Ending, EngineError, StopBy, VersionSpan};
 use verbatim_tokens::{Speculation, TokenId, Version};
 
 use crate::ExpertsShape;
-use crate::experts::{Expected, accepted, bare};
+use crate::experts::{Expected, accepted, bare, layered};
 use crate::failure::by_status;
 use crate::pairs::Pairs;
 use crate::wire::Asked;
@@ -32,6 +32,10 @@ pub(crate) struct Meta<'a> {
     pub(crate) output_top_logprobs: Option<Vec<Option<Pairs>>>,
     #[serde(borrow, default)]
     pub(crate) routed_experts: Option<Cow<'a, str>>,
+    #[serde(borrow, default)]
+    pub(crate) indexer_topk: Option<Cow<'a, str>>,
+    #[serde(default)]
+    indexer_topk_num_layers: Option<usize>,
     #[serde(default)]
     spec_num_correct_drafts: Option<u32>,
     #[serde(default)]
@@ -115,10 +119,16 @@ impl Meta<'_> {
             let shape = shape.ok_or_else(|| "their shape is not known".to_owned());
             accepted(shape.and_then(|shape| bare(text, shape, Expected { from, total: asked.prompt + seen })))
         });
+        let told = self.indexer_topk.as_deref().filter(|_| asked.indexer);
+        let indexer = told.and_then(|text| {
+            let layers = self.indexer_topk_num_layers.ok_or_else(|| "its layers are not told".to_owned());
+            accepted(layers.and_then(|layers| layered(text, layers, asked.prompt + seen)))
+        });
         End {
             cached_tokens: self.cached_tokens,
             versions: self.spans(),
             experts,
+            indexer,
             speculation: self.speculation(),
             retractions: self.num_retractions.unwrap_or_default(),
             ..ending.into()

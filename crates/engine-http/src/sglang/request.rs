@@ -23,6 +23,8 @@ pub(crate) struct Generate<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     routed_experts_start_len: Option<usize>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    return_indexer_topk: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     lora_path: Option<&'a str>,
 }
 
@@ -87,6 +89,7 @@ impl<'a> Generate<'a> {
             stream,
             return_routed_experts: prompt.experts_from.map(|_| true),
             routed_experts_start_len: prompt.experts_from,
+            return_indexer_topk: prompt.indexer.then_some(true),
             lora_path: params.lora.as_deref(),
         }
     }

@@ -138,6 +138,7 @@ fn parse(call: &Call, body: &Value) -> Result<Asked, String> {
         priority: body["priority"].as_i64().unwrap_or_default(),
         namespace: body["extra_key"].as_str().or(body["cache_salt"].as_str()).map(ToOwned::to_owned),
         session: body["session_id"].as_str().map(ToOwned::to_owned).or_else(|| ask::session(&call.seen)),
+        indexer: body["return_indexer_topk"].as_bool().unwrap_or_default(),
         experts_start: body["return_routed_experts"].as_bool().unwrap_or_default().then_some(start as usize),
         logprobs,
         score_from: from.filter(|_| logprobs),

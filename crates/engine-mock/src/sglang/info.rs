@@ -46,6 +46,7 @@ pub(super) async fn server(call: Call) -> Response {
             "incremental_streaming_output": options.incremental,
             "skip_tokenizer_init": options.decode.is_none(),
             "enable_return_routed_experts": options.experts.is_some(),
+            "enable_return_indexer_topk": options.indexer.is_some(),
             "weight_version": version,
             "dp_size": 1, "tp_size": 1, "stream_interval": 1,
             "enable_priority_scheduling": false, "enable_lora": !options.adapters.is_empty(),

@@ -115,6 +115,10 @@ pub(super) fn meta(run: &Run, shape: &Shape, from: usize, whole: bool) -> Value 
         {
             meta["routed_experts"] = Experts::flat(&experts::rows(tally, &mixture, start)).into();
         }
+        if let (Some(indexer), true, false) = (run.shared.options.indexer, run.asked.indexer, thin) {
+            meta["indexer_topk"] = Experts::flat(&experts::rows(tally, &indexer, 0)).into();
+            meta["indexer_topk_num_layers"] = indexer.layers.into();
+        }
     }
     meta
 }

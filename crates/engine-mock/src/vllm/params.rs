@@ -144,6 +144,7 @@ impl Source<'_> {
             priority: body["priority"].as_i64().unwrap_or_default(),
             namespace: body["cache_salt"].as_str().map(ToOwned::to_owned),
             session: ask::session(&self.call.seen),
+            indexer: false,
             experts_start: shared.options.experts.map(|_| start),
             logprobs: !matches!(sampling["logprobs"], Value::Null | Value::Bool(false)),
             score_from: (!sampling["prompt_logprobs"].is_null()).then_some(0),

@@ -166,6 +166,7 @@ pub(crate) fn generated(ids: Vec<TokenId>, reply: &Reply) -> Generated {
         temperature: 1.0,
         cached_tokens: None,
         experts: None,
+        indexer: None,
         speculation: None,
         retractions: 0,
         attempts: 1,

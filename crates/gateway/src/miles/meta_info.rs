@@ -6,7 +6,7 @@ use base64_simd::STANDARD;
 use serde_json::{Value, json};
 use verbatim_events::{Finish, TurnCommitted};
 use verbatim_forest::Generation;
-use verbatim_tokens::{Experts, Sampled, Speculation, Width};
+use verbatim_tokens::{Replay, Sampled, Speculation, Width};
 
 /// A sampled turn, to be told of.
 pub(crate) struct MetaInfo<'a> {
@@ -45,7 +45,7 @@ impl<'a> MetaInfo<'a> {
     }
 
     /// Its JSON, after a prompt of so many tokens. A logprob that the engine did not give is null.
-    pub(crate) fn spell(&self, prompt: usize, experts: Option<&Experts>) -> Value {
+    pub(crate) fn spell(&self, prompt: usize, experts: Option<&Replay>) -> Value {
         let sampled = self.sampled;
         let pairs = sampled.ids().iter().zip(sampled.logprobs().iter());
         let pairs: Vec<_> = pairs.map(|(id, logprob)| json!([logprob, id.0, null])).collect();

@@ -9,6 +9,7 @@ mod faults;
 mod life;
 mod lineage;
 mod miles;
+mod permuted;
 mod races;
 mod rows;
 mod support;

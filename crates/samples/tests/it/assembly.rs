@@ -33,6 +33,7 @@ fn check(grove: &Grove, leaves: &[usize], limit: Option<usize>, pick: Pick) -> R
         prop_assert_eq!(per_token(&row.versions), &expected.versions[..]);
         prop_assert_eq!(&row.turns, &expected.turns);
         prop_assert_eq!((row.status, row.cache), (expected.status, expected.cache));
+        prop_assert_eq!(row.experts.as_ref().map(|told| told.bytes().to_vec()), expected.routes.clone());
         prop_assert_eq!(row.prompt_length, expected.turns[0].start);
         prop_assert_eq!(row.weight, 1.0 / assembly.rows.len() as f64);
         let whole = grove.forest.gather(row.leaf);

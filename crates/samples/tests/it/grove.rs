@@ -8,7 +8,7 @@ use verbatim_chat::{Message, Role, Setup, StartState, Strict};
 use verbatim_engine::{Attempts, Increment};
 use verbatim_events::{Finish, Generated, NodeId, Observed, SessionId, Timings, TurnCommitted};
 use verbatim_forest::{Forest, Lineage};
-use verbatim_tokens::{LogprobKind, TokenId, Version};
+use verbatim_tokens::{LogprobKind, Replay, TokenId, Version, Width};
 
 /// One sampled token.
 #[derive(Clone, Debug)]
@@ -38,9 +38,12 @@ pub(crate) struct End {
     pub(crate) finish: Finish,
     pub(crate) cached: Option<u32>,
     pub(crate) kind: LogprobKind,
+    /// Whether the engine told its routes.
+    pub(crate) routed: bool,
 }
 
-pub(crate) const STOP: End = End { finish: Finish::Stop, cached: None, kind: LogprobKind::Raw };
+pub(crate) const STOP: End =
+    End { finish: Finish::Stop, cached: None, kind: LogprobKind::Raw, routed: false };
 
 /// Where a turn grows.
 #[derive(Clone, Copy, Debug)]
@@ -111,11 +114,12 @@ impl Grove {
                 start: StartState::Content,
             },
         };
+        let routes = if end.routed { self.routes(parent, &observed, trim, &said) } else { None };
         let turn = TurnCommitted {
             session: SessionId::new("s"),
             parent: parent.map(|parent| self.turns[parent].node),
             observed,
-            generated: generated(&said, end, format!("r{own}")),
+            generated: Generated { experts: routes, ..generated(&said, end, format!("r{own}")) },
             at: 1000 + own as u64,
             timings: Timings::default(),
         };
@@ -124,6 +128,40 @@ impl Grove {
         self.turns.push(Turn { node, parent, seen_in, observation, seen, trim, said, end });
         own
     }
+}
+
+impl Grove {
+    /// The routes that an engine tells of a turn: from the first position of which no turn before has told.
+    fn routes(
+        &self,
+        parent: Option<usize>,
+        observed: &Observed,
+        trim: usize,
+        said: &[Token],
+    ) -> Option<Arc<Replay>> {
+        let parent = parent.map(|parent| self.turns[parent].node);
+        let (mut ids, added) = match observed {
+            Observed::Shared(node) => {
+                (self.forest.gather(*node), self.forest.node(*node).unwrap().ids().len())
+            }
+            Observed::New { ids, .. } => {
+                let mut before = parent.map(|parent| self.forest.gather(parent)).unwrap_or_default();
+                before.truncate(before.len() - trim);
+                before.extend_from_slice(ids);
+                (before, ids.len())
+            }
+        };
+        let told = parent.and_then(|parent| self.forest.node(parent)?.generation()?.experts.as_ref());
+        let from = told.map_or(0, |told| told.end().min(ids.len() - added));
+        ids.extend(said.iter().map(|token| TokenId(token.id)));
+        let bytes: Vec<u8> = (from..ids.len() - 1).flat_map(|at| route(at, ids[at].0)).collect();
+        Some(Arc::new(Replay::new(from, 1, 2, Width::U8, bytes).unwrap()))
+    }
+}
+
+/// The route of a token: a function of its place and id.
+pub(crate) fn route(at: usize, id: u32) -> [u8; 2] {
+    [(at * 31) as u8 ^ id as u8, (id * 7) as u8]
 }
 
 impl std::fmt::Debug for Grove {
@@ -149,13 +187,14 @@ fn generated(said: &[Token], end: End, response: String) -> Generated {
         temperature: 1.0,
         cached_tokens: end.cached,
         experts: None,
+        indexer: None,
         speculation: None,
         retractions: 0,
         attempts: 1,
     }
 }
 
-type Growth = (u8, Index, usize, usize, Vec<(Option<f32>, Option<u8>)>, bool, Option<u32>);
+type Growth = (u8, Index, usize, usize, Vec<(Option<f32>, Option<u8>)>, bool, Option<u32>, bool);
 
 /// A forest of up to 16 turns.
 pub(crate) fn groves(lineage: Lineage) -> impl Strategy<Value = Grove> {
@@ -170,10 +209,11 @@ pub(crate) fn groves(lineage: Lineage) -> impl Strategy<Value = Grove> {
         said,
         prop::bool::weighted(0.2),
         prop::option::of(0u32..9),
+        prop::bool::weighted(0.9),
     );
     prop::collection::vec(growth, 0..16).prop_map(move |growths: Vec<Growth>| {
         let mut grove = Grove::new(lineage);
-        for (kind, pick, trim, seen, said, cut, cached) in growths {
+        for (kind, pick, trim, seen, said, cut, cached, routed) in growths {
             let at = match kind {
                 _ if grove.turns.is_empty() => At::Root,
                 0 => At::Root,
@@ -181,7 +221,7 @@ pub(crate) fn groves(lineage: Lineage) -> impl Strategy<Value = Grove> {
                 _ => At::Again(pick.index(grove.turns.len())),
             };
             let finish = if cut { Finish::Length } else { Finish::Stop };
-            grove.grow(at, trim, seen, &said, End { finish, cached, ..STOP });
+            grove.grow(at, trim, seen, &said, End { finish, cached, routed, ..STOP });
         }
         grove
     })

@@ -6,7 +6,7 @@ use verbatim_events::{Cause, Finish, NodeId};
 use verbatim_samples::{CacheUse, Pick, Status, Turn};
 use verbatim_tokens::{MaskCause, Version};
 
-use crate::grove::Grove;
+use crate::grove::{Grove, route};
 
 /// A token of a context: its id and, if it was sampled, the turn and its place there.
 #[derive(Clone, Copy)]
@@ -25,6 +25,8 @@ pub(crate) struct Expected {
     pub(crate) turns: Vec<Turn>,
     pub(crate) status: Status,
     pub(crate) cache: CacheUse,
+    /// The routes of every token but the last, if each was told by a turn that begins within the limit.
+    pub(crate) routes: Option<Vec<u8>>,
 }
 
 /// The turns from the root to one of them.
@@ -97,7 +99,20 @@ fn row(grove: &Grove, leaf: usize, limit: usize, owners: &mut HashMap<usize, usi
         turns,
         status: if cut { Status::Truncated } else { Status::Completed },
         cache,
+        routes: routes(grove, kept, leaf, limit),
     })
+}
+
+fn routes(grove: &Grove, kept: &[Seen], leaf: usize, limit: usize) -> Option<Vec<u8>> {
+    let last = kept.len() - 1;
+    let begins = |turn: usize| context(grove, turn).len() - grove.turns[turn].said.len();
+    let mut told = vec![false; last];
+    for turn in line(grove, leaf).into_iter().filter(|turn| begins(*turn) <= limit) {
+        let generation = grove.forest.node(grove.turns[turn].node).unwrap().generation().unwrap();
+        let Some(payload) = &generation.experts else { continue };
+        (payload.start()..payload.end().min(last)).for_each(|at| told[at] = true);
+    }
+    told.iter().all(|told| *told).then(|| (0..last).flat_map(|at| route(at, kept[at].id)).collect())
 }
 
 /// Why each sampled token trains nowhere, if it does not, counted by turn and cause.

@@ -4,7 +4,7 @@ use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
 use verbatim_samples::{CacheUse, Row, Status, Turn};
-use verbatim_tokens::{Experts, LogprobKind, MaskCause, Runs, Speculation, TokenId, Version, Width};
+use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version, Width};
 
 type Sampled = (u32, Option<f32>, Option<MaskCause>, Option<String>);
 
@@ -94,7 +94,7 @@ fn row(
     let experts = routed.then(|| {
         let width = [Width::U8, Width::U16, Width::I32][node as usize % 3];
         let bytes = vec![1; (tokens.len() - 1) * 6 * width.bytes()];
-        Experts::new(0, 3, 2, width, bytes).unwrap()
+        Replay::new(0, 3, 2, width, bytes).unwrap()
     });
     let speculation = cut.then_some(Speculation { proposed: 5, accepted: 3, verified: 2 });
     Row {
@@ -107,6 +107,7 @@ fn row(
         logprobs,
         logprob_kind: if cut { LogprobKind::Raw } else { LogprobKind::Processed },
         versions,
+        indexer: experts.as_ref().filter(|_| cut).map(|experts| experts.widened(Width::I32)),
         experts,
         turns: if end > start { vec![turn] } else { Vec::new() },
         status: if cut { Status::Truncated } else { Status::Completed },

@@ -1,13 +1,13 @@
-//! Which experts of a mixture each token was routed to.
+//! What the model chose at each position, to be chosen again in training: the experts of a mixture that a token
+//! was routed to, or the positions that sparse attention looked at.
 //!
 //! The invariant: the bytes are exactly as many as the shape says, and a payload that joins another
 //! begins at or before its end, so that joined rows have no gap.
 
-use std::sync::Arc;
-
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 
-/// How wide one expert's number is, as the engine sent it (little-endian).
+/// How wide one number is, as the engine sent it (little-endian).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Width {
@@ -30,23 +30,23 @@ impl Width {
     }
 }
 
-/// The experts that were chosen at a stretch of positions, for routing replay.
+/// What was chosen at a stretch of positions: experts, or positions to attend to.
 ///
 /// Shape: `rows` positions × `layers` × `top_k`, row-major. A position's row belongs to the forward
 /// pass over the token at that position; the last sampled token of a reply was never forwarded, so a
 /// whole reply has one row less than it has tokens, its prompt included.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Experts {
+pub struct Replay {
     start: usize,
     layers: usize,
     top_k: usize,
     width: Width,
-    bytes: Arc<[u8]>,
+    bytes: Bytes,
 }
 
 /// A payload that is not what its shape says, or does not join.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum ExpertsError {
+pub enum ReplayError {
     /// The bytes are no whole number of rows.
     #[error("{bytes} bytes are no whole number of rows of {row} bytes")]
     Size {
@@ -68,31 +68,31 @@ pub enum ExpertsError {
     Shape {
         /// Layers of the later one.
         layers: usize,
-        /// Experts a layer of the later one.
+        /// Replay a layer of the later one.
         top_k: usize,
         /// Layers of the earlier one.
         was_layers: usize,
-        /// Experts a layer of the earlier one.
+        /// Replay a layer of the earlier one.
         was_top_k: usize,
     },
 }
 
-impl Experts {
+impl Replay {
     /// Takes a payload whose first row belongs to the token at position `start`.
     ///
     /// # Errors
-    /// [`ExpertsError::Size`].
+    /// [`ReplayError::Size`].
     pub fn new(
         start: usize,
         layers: usize,
         top_k: usize,
         width: Width,
-        bytes: impl Into<Arc<[u8]>>,
-    ) -> Result<Self, ExpertsError> {
+        bytes: impl Into<Bytes>,
+    ) -> Result<Self, ReplayError> {
         let bytes = bytes.into();
         let row = layers * top_k * width.bytes();
         if row == 0 || !bytes.len().is_multiple_of(row) {
-            return Err(ExpertsError::Size { bytes: bytes.len(), row });
+            return Err(ReplayError::Size { bytes: bytes.len(), row });
         }
         Ok(Self { start, layers, top_k, width, bytes })
     }
@@ -117,7 +117,7 @@ impl Experts {
         self.layers
     }
 
-    /// Experts a layer.
+    /// Replay a layer.
     pub fn top_k(&self) -> usize {
         self.top_k
     }
@@ -127,12 +127,23 @@ impl Experts {
         self.width
     }
 
-    /// The numbers, little-endian, row-major.
-    pub fn bytes(&self) -> &[u8] {
+    /// The numbers, little-endian, row-major. Cheap to clone.
+    pub fn bytes(&self) -> &Bytes {
         &self.bytes
     }
 
-    /// The experts of one position, `layers × top_k` of them; `None` outside.
+    /// The same numbers, held by other bytes.
+    ///
+    /// # Errors
+    /// [`ReplayError::Size`] if there are more or fewer.
+    pub fn held_by(&self, bytes: Bytes) -> Result<Self, ReplayError> {
+        if bytes.len() != self.bytes.len() {
+            return Err(ReplayError::Size { bytes: bytes.len(), row: self.row_bytes() });
+        }
+        Ok(Self { bytes, ..self.clone() })
+    }
+
+    /// The numbers of one position, `layers × top_k` of them; `None` outside.
     pub fn row(&self, position: usize) -> Option<Vec<u32>> {
         let at = position.checked_sub(self.start)?;
         let row = self.row_bytes();
@@ -149,33 +160,65 @@ impl Experts {
     /// Puts `later` behind the rows before its start.
     ///
     /// # Errors
-    /// [`ExpertsError::Gap`] or [`ExpertsError::Shape`].
-    pub fn join(&self, later: &Self) -> Result<Self, ExpertsError> {
-        if (self.layers, self.top_k) != (later.layers, later.top_k) {
-            let (layers, top_k) = (later.layers, later.top_k);
-            return Err(ExpertsError::Shape {
-                layers,
-                top_k,
-                was_layers: self.layers,
-                was_top_k: self.top_k,
-            });
+    /// [`ReplayError::Gap`] or [`ReplayError::Shape`].
+    pub fn join(&self, later: &Self) -> Result<Self, ReplayError> {
+        Self::overlay(&[self, later], self.start.min(later.start))
+    }
+
+    /// The rows from position `from` on of payloads that follow one another, each over those before it. Linear in
+    /// the rows that are left.
+    ///
+    /// # Errors
+    /// [`ReplayError::Gap`] if a row is in none of them, [`ReplayError::Shape`].
+    pub fn overlay(payloads: &[&Self], from: usize) -> Result<Self, ReplayError> {
+        let Some(last) = payloads.last() else { return Err(ReplayError::Gap { end: from, start: from }) };
+        let end = last.end().max(from);
+        let (mut taken, mut start, mut width) = (Vec::new(), end, last.width);
+        // From the last to the first: of each what no later one has.
+        for payload in payloads.iter().rev() {
+            if (payload.layers, payload.top_k) != (last.layers, last.top_k) {
+                return Err(ReplayError::Shape {
+                    layers: last.layers,
+                    top_k: last.top_k,
+                    was_layers: payload.layers,
+                    was_top_k: payload.top_k,
+                });
+            }
+            if payload.end() < start {
+                return Err(ReplayError::Gap { end: payload.end(), start });
+            }
+            let first = payload.start.clamp(from, start.max(from));
+            if first < start {
+                taken.push((*payload, first..start));
+                start = first;
+                width = if payload.width.bytes() > width.bytes() { payload.width } else { width };
+            }
+            if start == from {
+                break;
+            }
         }
-        if later.start > self.end() {
-            return Err(ExpertsError::Gap { end: self.end(), start: later.start });
+        if start > from {
+            return Err(ReplayError::Gap { end: from, start });
         }
-        let width = if self.width.bytes() < later.width.bytes() { later.width } else { self.width };
-        let start = self.start.min(later.start);
-        let kept = (later.start - start) * self.row_bytes() / self.width.bytes();
-        let mut bytes = Vec::with_capacity((kept + later.bytes.len()) * width.bytes());
-        widen(&self.bytes[..kept * self.width.bytes()], self.width, width, &mut bytes);
-        widen(&later.bytes, later.width, width, &mut bytes);
-        Self::new(start, self.layers, self.top_k, width, bytes)
+        let mut bytes = Vec::with_capacity((end - from) * last.layers * last.top_k * width.bytes());
+        for (payload, rows) in taken.into_iter().rev() {
+            let row = payload.row_bytes();
+            let own = (rows.start - payload.start) * row..(rows.end - payload.start) * row;
+            widen(&payload.bytes[own], payload.width, width, &mut bytes);
+        }
+        Self::new(from, last.layers, last.top_k, width, bytes)
     }
 
     /// The rows before position `end`.
     pub fn until(&self, end: usize) -> Self {
         let rows = end.saturating_sub(self.start).min(self.rows());
-        Self { bytes: self.bytes[..rows * self.row_bytes()].into(), ..self.clone() }
+        Self { bytes: self.bytes.slice(..rows * self.row_bytes()), ..self.clone() }
+    }
+
+    /// The rows from position `start` on.
+    pub fn since(&self, start: usize) -> Self {
+        let rows = start.saturating_sub(self.start).min(self.rows());
+        Self { start: self.start + rows, bytes: self.bytes.slice(rows * self.row_bytes()..), ..self.clone() }
     }
 
     /// The same numbers in another width, if it is not narrower.
@@ -211,30 +254,30 @@ mod tests {
 
     use super::*;
 
-    fn rows(start: usize, values: &[u8]) -> Experts {
-        Experts::new(start, 1, 2, Width::U8, values).unwrap()
+    fn rows(start: usize, values: &[u8]) -> Replay {
+        Replay::new(start, 1, 2, Width::U8, values.to_vec()).unwrap()
     }
 
     #[test]
     fn bytes_must_fill_rows() {
         assert_eq!(
-            Experts::new(0, 2, 2, Width::I32, vec![0; 17]),
-            Err(ExpertsError::Size { bytes: 17, row: 16 })
+            Replay::new(0, 2, 2, Width::I32, vec![0; 17]),
+            Err(ReplayError::Size { bytes: 17, row: 16 })
         );
-        assert!(Experts::new(0, 0, 2, Width::U8, vec![]).is_err());
+        assert!(Replay::new(0, 0, 2, Width::U8, vec![]).is_err());
     }
 
     #[test]
     fn a_gap_or_another_shape_does_not_join() {
         let early = rows(0, &[1, 2, 3, 4]);
-        assert_eq!(early.join(&rows(3, &[5, 6])), Err(ExpertsError::Gap { end: 2, start: 3 }));
-        let other = Experts::new(2, 2, 1, Width::U8, vec![1, 2]).unwrap();
-        assert!(matches!(early.join(&other), Err(ExpertsError::Shape { .. })));
+        assert_eq!(early.join(&rows(3, &[5, 6])), Err(ReplayError::Gap { end: 2, start: 3 }));
+        let other = Replay::new(2, 2, 1, Width::U8, vec![1, 2]).unwrap();
+        assert!(matches!(early.join(&other), Err(ReplayError::Shape { .. })));
     }
 
     #[test]
     fn wider_numbers_keep_their_values() {
-        let wide = Experts::new(1, 1, 2, Width::I32, [7u32, 300].map(u32::to_le_bytes).concat()).unwrap();
+        let wide = Replay::new(1, 1, 2, Width::I32, [7u32, 300].map(u32::to_le_bytes).concat()).unwrap();
         let joined = rows(0, &[1, 2, 3, 4]).join(&wide).unwrap();
         assert_eq!(
             (joined.row(0), joined.row(1), joined.row(2)),
@@ -258,7 +301,7 @@ mod tests {
                 }
                 Err(error) => {
                     prop_assert!(from > first);
-                    prop_assert_eq!(error, ExpertsError::Gap { end: first, start: from });
+                    prop_assert_eq!(error, ReplayError::Gap { end: first, start: from });
                 }
             }
         }
