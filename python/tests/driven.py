@@ -11,7 +11,7 @@ HOOKED: list[Any] = []
 
 
 async def two_turns(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict, **kwargs: Any) -> dict | None:
-    """Two turns of one line; in a tree also a branch of the first."""
+    """Two turns of one line; for a task with `branch` also another line from the first."""
     SEEN.append({"base_url": base_url, "prompt": prompt, "request_kwargs": request_kwargs, "metadata": metadata})
     async with openai.AsyncOpenAI(base_url=f"{base_url}/v1", api_key="none", max_retries=0) as client:
 
@@ -20,8 +20,10 @@ async def two_turns(base_url: str, prompt: Any, request_kwargs: dict, metadata: 
             return [*messages, reply.choices[0].message.model_dump(exclude_none=True)]
 
         first = await ask(list(prompt))
-        await ask([*first, {"role": "user", "content": "go on"}])
+        second = await ask([*first, {"role": "user", "content": "go on"}])
         if metadata.get("branch"):
+            # Deeper than a retry, which would be replaced by what comes after it.
+            await ask([*second, {"role": "user", "content": "and on"}])
             await ask([*first, {"role": "user", "content": "another way"}])
     return {
         "reward": 0.25,

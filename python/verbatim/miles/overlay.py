@@ -85,14 +85,11 @@ def aborted(sample: Any, reason: str) -> Any:
     return made
 
 
-def with_agents(metadata: dict[str, Any], agents: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with the agent's over it, but for what only the server writes."""
-    merged = {**metadata, **agents}
-    for key in codec.SERVER_OWNED:
-        merged.pop(key, None)
-        if key in metadata:
-            merged[key] = metadata[key]
-    return merged
+def agents_own(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What an agent may add to the metadata: all but what only the server writes."""
+    if result is None:
+        return None
+    return {key: value for key, value in result.items() if key not in codec.SERVER_OWNED}
 
 
 def share_rollout(samples: list[Any], sample: Any) -> None:
