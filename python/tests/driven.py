@@ -51,6 +51,14 @@ def plain_function(base_url: str, prompt: Any, request_kwargs: dict, metadata: d
     return {"reward": 1.0}
 
 
+async def quits(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict) -> None:
+    raise SystemExit(3)
+
+
+async def times_out(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict) -> None:
+    raise TimeoutError("its own")
+
+
 async def a_number(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict) -> Any:
     return 3
 

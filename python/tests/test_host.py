@@ -55,6 +55,12 @@ def masks(samples, session_metadata):
 def nothing(samples, session_metadata):
     return []
 
+def surrogate():
+    return "\\ud800"
+
+def raises_surrogate():
+    raise ValueError("\\ud800")
+
 def fresh(samples, session_metadata):
     return [type(samples[0])(tokens=[1], metadata={"leaf": "mine", "other": 1})]
 
@@ -153,6 +159,19 @@ def test_what_makes_no_sense_is_answered_too(host: Host) -> None:
     host.tell(2, "load", kind="song", path="plugins_of_test:adds")
     assert [host.hear()[0]["error"]["cause"] for _ in range(2)] == ["protocol", "protocol"]
     assert host.ask("reward", "adds", {"args": ["a", 1]})[0]["error"]["cause"] == "raised"
+
+
+def test_what_utf8_cannot_hold_is_refused_and_told(host: Host) -> None:
+    assert host.ask("reward", "surrogate", {})[0]["error"]["cause"] == "bad_result"
+    error = host.ask("reward", "raises_surrogate", {})[0]["error"]
+    assert error["cause"] == "raised" and "ValueError: ?" in error["message"]
+
+
+def test_a_frame_that_is_no_json_ends_the_host(host: Host) -> None:
+    assert host._process.stdin is not None
+    host._process.stdin.write(b"\x01\0\0\0\0\0\0\0{")
+    code, printed = host.end()
+    assert code == 1 and b"JSONDecodeError" in printed
 
 
 def stored() -> Payload:

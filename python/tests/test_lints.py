@@ -6,6 +6,7 @@ import subprocess
 import sys
 
 import pytest
+
 from server import ROOT
 
 TYPES = ("mypy", "--no-error-summary", "--cache-dir", os.devnull, "verbatim")

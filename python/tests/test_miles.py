@@ -1,6 +1,7 @@
 """The driver for Miles: its contract with the trainer, the agent and the server."""
 from __future__ import annotations
 
+import argparse
 import asyncio
 import copy
 import logging
@@ -229,8 +230,16 @@ def test_a_delete_that_fails_is_only_a_warning(caplog: pytest.LogCaptureFixture)
     assert "could not be deleted" in caplog.text
 
 
-@pytest.mark.parametrize(("agent", "error"), [("a_number", "it returned int"), ("no_json", "is not JSON")])
-def test_what_an_agent_may_not_return_is_no_result(agent: str, error: str) -> None:
+@pytest.mark.parametrize(
+    ("agent", "error"),
+    [
+        ("a_number", "it returned int"),
+        ("no_json", "is not JSON"),
+        ("quits", "the agent called exit(3)"),
+        ("times_out", "TimeoutError: its own"),
+    ],
+)
+def test_what_an_agent_may_not_do_is_no_result(agent: str, error: str) -> None:
     with replying(sent()) as server:
         [made] = generated(server, agent, use_session_server="v2")
         assert server.bodies["POST samples"] == {}
@@ -280,6 +289,14 @@ def test_sampling_parameters_are_told_in_the_words_of_chat() -> None:
     })
     expected = {"max_tokens": 9, "min_tokens": 2, "seed": 5, "temperature": 0.0, "no_stop_trim": True}
     assert told == {**expected, "stop_token_ids": [7]}
+
+
+def test_miles_parser_gets_the_flags_that_it_lacks() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--max-seq-len", type=int, default=7)
+    agentic_generate.add_arguments(parser)  # type: ignore[attr-defined]
+    args = parser.parse_args(["--custom-agent-function-path", "a:b", "--verbatim-agent-seconds", "2.5"])
+    assert (args.max_seq_len, args.custom_agent_function_path, args.verbatim_agent_seconds) == (7, "a:b", 2.5)
 
 
 def test_the_hook_runs_once_and_after_the_engines_aborts(caplog: pytest.LogCaptureFixture) -> None:
