@@ -158,3 +158,23 @@ async fn what_is_large_passes_whole() {
     let text = "é".repeat(8 << 20);
     assert_eq!(call(&echo, json!([text])).await.unwrap(), json!(text));
 }
+
+#[tokio::test]
+async fn a_host_closes_at_once_while_its_worker_is_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = HostOptions {
+        workers: 1,
+        backoff: Duration::from_secs(60),
+        backoff_most: Duration::from_secs(60),
+        ..options()
+    };
+    let host = Host::start(slow).await.unwrap();
+    let file = folder.path().join("died");
+    let plugin = loaded(&host, Kind::Reward, "dies_once").await;
+    let waiting = tokio::spawn(async move { call(&plugin, json!([file])).await });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let begun = Instant::now();
+    host.close().await;
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(matches!(waiting.await.unwrap(), Err(PluginError::Closed | PluginError::Died { .. })));
+}
