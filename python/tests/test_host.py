@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from server import Server, verify_rows
 from verbatim.codec import MalformedPayload, Payload, Sample, decode, encode
 from verbatim.host import PROTOCOL
 from verbatim.host.faults import Cause, Fault
@@ -195,6 +196,23 @@ def test_what_a_post_processor_masks_is_masked_by_policy(host: Host) -> None:
     assert one.loss_mask == [0, 1, 0]
     mask = one.metadata["verbatim"]["mask"]
     assert mask == [["observation", 1], ["policy", 1], [None, 1], ["observation", 1]]
+
+
+def test_the_server_reads_what_a_post_processor_made(host: Host, embedded: Server, tmp_path: pathlib.Path) -> None:
+    session = embedded.open()
+    with session.client() as client:
+        question: Any = [{"role": "user", "content": "Write one sentence about the sea."}]
+        client.chat.completions.create(model="policy", messages=question, max_completion_tokens=12)
+    before = session.rows_file("safetensors", reward=1.0)
+    answer, after = host.ask("postprocessor", "masks", {"session_metadata": {}}, before)
+    assert answer["ok"] == {"samples": 1} and after != before
+    file = tmp_path / "after.safetensors"
+    file.write_bytes(after)
+    code, report = verify_rows(file)
+    assert code == 0, report
+    [was], [now] = decode(before).samples, decode(after).samples
+    assert now.loss_mask == [0, *(was.loss_mask or [])[1:]]
+    assert was.metadata["verbatim"]["turns"] == now.metadata["verbatim"]["turns"]
 
 
 def test_no_samples_left_is_said(host: Host) -> None:

@@ -95,6 +95,21 @@ def test_one_leaf_is_a_list_of_one_without_a_rollout_id(swift: Server) -> None:
     assert [one.rollout_id for one in made] == [None]
 
 
+def test_many_trajectories_at_once_keep_to_themselves(swift: Server) -> None:
+    args = arguments(swift.url, use_session_server="v2")
+    params = {"max_new_tokens": 400}
+
+    async def run() -> list[Any]:
+        given = [sample(index=at, metadata={"branch": at % 2 == 0}) for at in range(24)]
+        return await asyncio.gather(*(agentic_generate(args, one, params) for one in given))
+
+    made = asyncio.run(run())
+    assert [len(group) for group in made] == [2, 1] * 12
+    assert [{one.index for one in group} for group in made] == [{at} for at in range(24)]
+    assert len({seen["base_url"] for seen in driven.SEEN}) == 24
+    assert all(request(seen["base_url"]).status in (404, 410) for seen in driven.SEEN)
+
+
 def test_an_agent_that_raises_is_logged_and_its_samples_kept(swift: Server, caplog: pytest.LogCaptureFixture) -> None:
     made = generate(arguments(swift.url, "raises_after_a_turn"), sample())
     assert made.status is MilesSample.Status.COMPLETED and made.response_length > 0
