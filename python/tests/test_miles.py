@@ -193,6 +193,14 @@ def test_the_servers_values_win_where_the_contract_says_so() -> None:
     assert made.rollout_indexer_topk.shape == (2, 1, 1) and made.rollout_routed_experts is None
 
 
+def test_speculation_is_taken_from_the_row() -> None:
+    row = {"speculation": {"proposed": 9, "accepted": 6, "verified": 3}, "turns": [{"start": 1, "end": 3}]}
+    with replying(sent(extra={}, metadata={"verbatim": row})) as server:
+        assert generated(server).spec_info == MilesSample.SpecInfo(6, 9, 3, 2)
+    with replying(sent(extra={}, metadata={})) as server:
+        assert generated(server).spec_info == MilesSample.SpecInfo()
+
+
 def test_a_tree_tells_the_server_what_the_agent_said() -> None:
     with replying(sent()) as server:
         [made] = generated(server, use_session_server="v2", max_seq_len=9)

@@ -1,6 +1,7 @@
 """Miles' `Sample`, as the dict that its `Sample.from_dict` takes."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
@@ -19,7 +20,6 @@ def miles_sample(
     """A row in Miles' field names. Identity (`index`, `group_index`, `prompt`, `label`) is the driver's."""
     start = row.prompt_length
     replay = row.routed_experts
-    speculation = row.speculation or {}
     return {
         "group_index": group_index,
         "index": index,
@@ -39,12 +39,17 @@ def miles_sample(
             "cached_tokens": row.cached_tokens,
             "total_prompt_tokens": row.total_prompt_tokens,
         },
-        "spec_info": {
-            "spec_accept_token_num": speculation.get("accepted", 0),
-            "spec_draft_token_num": speculation.get("proposed", 0),
-            "spec_verify_ct": speculation.get("verified", 0),
-            "completion_token_num": sum(turn.end - turn.start for turn in row.turns),
-        },
+        "spec_info": spec_info(row.speculation or {}, sum(turn.end - turn.start for turn in row.turns)),
+    }
+
+
+def spec_info(speculation: Mapping[str, int], sampled: int) -> dict[str, int]:
+    """Speculative decoding in Miles' words; `sampled` is the number of sampled tokens."""
+    return {
+        "spec_accept_token_num": speculation.get("accepted", 0),
+        "spec_draft_token_num": speculation.get("proposed", 0),
+        "spec_verify_ct": speculation.get("verified", 0),
+        "completion_token_num": sampled,
     }
 
 
