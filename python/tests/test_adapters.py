@@ -2,6 +2,8 @@
 from __future__ import annotations
 
 import ast
+import base64
+import json
 import pathlib
 import re
 from typing import Any
@@ -14,7 +16,7 @@ from server import Server, Session
 from stand_ins import MilesSample, SlimeSample
 from verbatim.adapters import miles_sample, slime_sample, transferqueue_columns, trl_rollouts, verl_output
 from verbatim.codec import MalformedPayload, Sample
-from verbatim.rows import Row, Turn, of_sample, parse, read
+from verbatim.rows import Row, Turn, of_record, of_sample, parse, read
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 
@@ -35,6 +37,7 @@ def row(**changed: Any) -> Row:
         "group": "g",
         "leaf": 3,
         "routed_experts": numpy.arange(20, dtype=numpy.uint8).reshape(5, 2, 2),
+        "indexer_topk": numpy.arange(15, dtype=numpy.uint16).reshape(5, 1, 3),
         "cached_tokens": 3,
         "total_prompt_tokens": 7,
         "speculation": {"proposed": 4, "accepted": 3, "verified": 2},
@@ -48,7 +51,7 @@ MASK, LOGPROBS = [1, 0, 0, 1], [-0.5, 0.0, 0.0, -0.25]
 
 def test_a_row_for_miles_is_a_sample() -> None:
     made = miles_sample(row(), prompt="p", index=7, group_index=2, label="l")
-    unset = {"rollout_id", "rollout_indexer_topk", "teacher_log_probs", "opd_reverse_kl", "non_generation_time"}
+    unset = {"rollout_id", "teacher_log_probs", "opd_reverse_kl", "non_generation_time"}
     assert set(made) == set(MilesSample.__dataclass_fields__) - unset
     sample = slime_sample(row(), MilesSample, prompt="p", index=7, group_index=2, label="l")
     assert (sample.tokens, sample.response_length, sample.response) == ([10, 11, 12, 13, 14, 15], 4, "text")
@@ -56,6 +59,7 @@ def test_a_row_for_miles_is_a_sample() -> None:
     assert sample.status is MilesSample.Status.TRUNCATED and sample.reward == 0.75
     assert (sample.prompt, sample.index, sample.group_index, sample.label) == ("p", 7, 2, "l")
     assert sample.rollout_routed_experts.dtype == numpy.int32 and sample.rollout_routed_experts.shape == (5, 2, 2)
+    assert sample.rollout_indexer_topk.dtype == numpy.int32 and sample.rollout_indexer_topk.shape == (5, 1, 3)
     assert sample.prefix_cache_info == MilesSample.PrefixCacheInfo(3, 7)
     assert sample.spec_info == MilesSample.SpecInfo(3, 4, 2, 3)
     origin = {"verbatim_session": "s", "verbatim_group": "g", "verbatim_leaf": 3, "verbatim_weight": 0.5}
@@ -161,6 +165,32 @@ def test_a_real_row_fits_every_trainer(swift: Server) -> None:
     assert output.response_ids == completion == one.tokens[-sample.response_length :]
     assert output.response_mask == mask == sample.loss_mask == columns["loss_masks"][0].tolist()
     assert sum(mask) == sum(turn.end - turn.start for turn in one.turns) > 0
+
+
+def test_replay_payloads_are_read_in_the_width_that_they_have() -> None:
+    own = {
+        "prompt_length": 1,
+        "mask": [["observation", 1], [None, 2]],
+        "versions": [[None, 3]],
+        "turns": [],
+        "status": "completed",
+        "weight": 1.0,
+        "experts": {"layers": 2, "top_k": 1, "width": "u8"},
+        "indexer": {"layers": 1, "top_k": 2, "width": "i32"},
+    }
+    expected = [[[1], [2]], [[3], [4]]], [[[5, 6]], [[7, 8]]]
+    bytes_of = bytes([1, 2, 3, 4]), numpy.array([5, 6, 7, 8], "<i4").tobytes()
+    common = {"tokens": [1, 2, 3], "logprobs": [None, -1.0, -2.0], "reward": None}
+    texts = [base64.b64encode(content).decode() for content in bytes_of]
+    line = {**common, **own, "metadata": {}, "routed_experts": texts[0], "indexer_topk": texts[1]}
+    record = {
+        **{**common, "metadata": "{}", "verbatim": json.dumps(own)},
+        **{"routed_experts": bytes_of[0], "indexer_topk": bytes_of[1]},
+    }
+    for one in (of_record(line), of_record(record)):
+        assert one.routed_experts is not None and one.indexer_topk is not None
+        assert (one.routed_experts.tolist(), one.indexer_topk.tolist()) == expected
+        assert one.routed_experts.dtype == numpy.uint8 and one.loss_mask == [0, 1, 1]
 
 
 def test_what_the_server_did_not_write_is_no_row() -> None:

@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 from verbatim.rows import Row
 
@@ -19,7 +20,6 @@ def miles_sample(
 ) -> dict[str, Any]:
     """A row in Miles' field names. Identity (`index`, `group_index`, `prompt`, `label`) is the driver's."""
     start = row.prompt_length
-    replay = row.routed_experts
     return {
         "group_index": group_index,
         "index": index,
@@ -32,7 +32,8 @@ def miles_sample(
         "loss_mask": row.loss_mask[start:],
         "weight_versions": row.weight_versions,
         "rollout_log_probs": row.filled_logprobs()[start:],
-        "rollout_routed_experts": None if replay is None else replay.astype(numpy.int32),
+        "rollout_routed_experts": wide(row.routed_experts),
+        "rollout_indexer_topk": wide(row.indexer_topk),
         "status": row.status,
         "metadata": {**row.metadata, **identity(row)},
         "prefix_cache_info": {
@@ -51,6 +52,11 @@ def spec_info(speculation: Mapping[str, int], sampled: int) -> dict[str, int]:
         "spec_verify_ct": speculation.get("verified", 0),
         "completion_token_num": sampled,
     }
+
+
+def wide(replay: NDArray[Any] | None) -> NDArray[numpy.int32] | None:
+    """A replay payload in Miles' width."""
+    return None if replay is None else replay.astype(numpy.int32)
 
 
 def identity(row: Row) -> dict[str, Any]:
