@@ -48,7 +48,7 @@ async def never_ends(base_url: str, prompt: Any, request_kwargs: dict, metadata:
 
 
 def plain_function(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict) -> dict:
-    return {"reward": 1.0}
+    return {"reward": 1.0, "leaf": "planted"}
 
 
 async def quits(base_url: str, prompt: Any, request_kwargs: dict, metadata: dict) -> None:

@@ -2,12 +2,15 @@
 from __future__ import annotations
 
 import copy
+import io
 import os
 import pathlib
 import subprocess
 import sys
 import textwrap
+import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import pytest
@@ -16,7 +19,7 @@ from server import Server, verify_rows
 from verbatim.codec import MalformedPayload, Payload, Sample, decode, encode
 from verbatim.host import PROTOCOL
 from verbatim.host.faults import Cause, Fault
-from verbatim.host.frames import pack, read
+from verbatim.host.frames import Writer, pack, read
 from verbatim.host.owned import Owned
 from verbatim.host.resolve import Kind, load
 
@@ -147,6 +150,22 @@ def test_calls_are_answered_in_the_order_of_their_ends(host: Host) -> None:
     host.tell(3, "cancel")
     answer, _ = host.hear()
     assert answer["id"] == 3 and answer["error"]["cause"] == "cancelled", "cancelled before it began, or after"
+
+
+def test_frames_of_several_threads_do_not_mix() -> None:
+    class Slow(io.BytesIO):
+        def write(self, content: Any) -> int:
+            time.sleep(0.0005)
+            return super().write(content)
+
+    pipe = Slow()
+    writer = Writer(pipe)
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda at: writer.write(pack({"id": at}, bytes([at]) * at)), range(64)))
+    pipe.seek(0)
+    frames = [frame for _ in range(64) if (frame := read(pipe)) is not None]
+    assert sorted(message["id"] for message, _ in frames) == list(range(64))
+    assert all(blob == bytes([message["id"]]) * message["id"] for message, blob in frames)
 
 
 @pytest.mark.parametrize(("name", "expected"), [("wrapped", 3), ("instance", "object"), ("Callable.inner", "inner")])
