@@ -24,3 +24,10 @@ def sim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Random text, 20 ms a token, so that what comes early and what comes late can be told apart."""
     flags = ("--engine", "sim", "--set", "engine.sim_token_us=20000", "--set", "engine.sim_tokens=30")
     yield from serving(tmp_path_factory.mktemp("sim") / "server.log", *flags)
+
+
+@pytest.fixture(scope="session")
+def swift(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """Random text as fast as it comes, for what is about rows and not about time."""
+    flags = ("--engine", "sim", "--set", "engine.sim_token_us=200", "--set", "engine.sim_tokens=30")
+    yield from serving(tmp_path_factory.mktemp("swift") / "server.log", *flags)

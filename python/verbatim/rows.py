@@ -21,7 +21,9 @@ from verbatim.codec import MalformedPayload, Sample
 
 T = TypeVar("T")
 WIDTHS: dict[str, type[Any]] = {"u8": numpy.uint8, "u16": numpy.uint16, "i32": numpy.int32}
-"""How wide an expert's number is in Parquet and JSONL."""
+"""How wide a replay payload's number is in Parquet and JSONL."""
+FOR_MILES = frozenset({*codec.SERVER_OWNED, "lifecycle"})
+"""What the server writes into a sample's metadata for Miles: a row says the same elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,8 @@ class Row:
     """Which distribution the logprobs are of: `raw`, `tempered` or `processed`."""
     routed_experts: NDArray[Any] | None = None
     """(n − 1) × layers × top-k."""
+    indexer_topk: NDArray[Any] | None = None
+    """(n − 1) × layers × k: the positions that sparse attention looked at."""
     cached_tokens: int = 0
     """Prompt tokens that the engine had cached, summed over turns."""
     total_prompt_tokens: int = 0
@@ -104,7 +108,7 @@ class Row:
 
 def of_sample(sample: Sample) -> Row:
     """The row of a decoded sample. Raises MalformedPayload if this server did not write it."""
-    metadata = dict(sample.metadata)
+    metadata = {key: value for key, value in sample.metadata.items() if key not in FOR_MILES}
     own = metadata.pop("verbatim", None)
     if not isinstance(own, dict):
         raise MalformedPayload("metadata.verbatim is missing: this sample was not written by verbatim")
@@ -119,6 +123,7 @@ def of_sample(sample: Sample) -> Row:
         reward=sample.reward if isinstance(sample.reward, (int, float)) else None,
         metadata=metadata,
         routed_experts=sample.rollout_routed_experts,
+        indexer_topk=sample.rollout_indexer_topk,
         response=sample.response,
     )
 
@@ -133,7 +138,8 @@ def of_record(record: Mapping[str, Any]) -> Row:
         logprobs=list(record["logprobs"]),
         reward=record["reward"],
         metadata=json.loads(metadata) if isinstance(metadata, str) else dict(metadata),
-        routed_experts=experts(record.get("routed_experts"), stored.get("experts")),
+        routed_experts=replay(record.get("routed_experts"), stored.get("experts")),
+        indexer_topk=replay(record.get("indexer_topk"), stored.get("indexer")),
         response=None,
     )
 
@@ -169,8 +175,8 @@ def spread(stretches: Iterable[tuple[T, int]]) -> list[T]:
     return [value for value, count in stretches for _ in range(count)]
 
 
-def experts(content: bytes | str | None, shape: Mapping[str, Any] | None) -> NDArray[Any] | None:
-    """Routed experts of Parquet's bytes or JSONL's base64."""
+def replay(content: bytes | str | None, shape: Mapping[str, Any] | None) -> NDArray[Any] | None:
+    """A replay payload of Parquet's bytes or JSONL's base64."""
     if content is None or shape is None:
         return None
     raw = base64.b64decode(content) if isinstance(content, str) else content

@@ -1,6 +1,6 @@
 //! How a host is run.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use verbatim_process::Launcher;
@@ -8,7 +8,8 @@ use verbatim_process::Launcher;
 /// The settings of a [`crate::Host`].
 #[derive(Clone, Debug)]
 pub struct HostOptions {
-    /// The interpreter, found on `PATH` unless it is a path.
+    /// The interpreter, found on `PATH` unless it is a path. By default the one beside the running binary,
+    /// where the package's wheel puts it, else `python3`.
     pub python: String,
     /// Folders that modules are found in, before `PYTHONPATH` and the installed ones. `cwd` comes first.
     pub search_paths: Vec<PathBuf>,
@@ -36,7 +37,7 @@ pub struct HostOptions {
 impl Default for HostOptions {
     fn default() -> Self {
         Self {
-            python: "python3".to_owned(),
+            python: interpreter(std::env::current_exe().ok().as_deref()),
             search_paths: Vec::new(),
             cwd: None,
             workers: 2,
@@ -48,5 +49,29 @@ impl Default for HostOptions {
             launcher: None,
             hide: vec!["VERBATIM_CONTROL_KEY".to_owned(), "VERBATIM_CONTROL_KEY_FILE".to_owned()],
         }
+    }
+}
+
+/// The interpreter of the environment that the binary was installed into, if it was.
+fn interpreter(binary: Option<&Path>) -> String {
+    let beside = binary.and_then(Path::parent).map(|folder| folder.join("python3"));
+    match beside.filter(|python| python.exists()) {
+        Some(python) => python.to_string_lossy().into_owned(),
+        None => "python3".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_interpreter_beside_the_binary_is_preferred() {
+        let folder = tempfile::tempdir().unwrap();
+        let binary = folder.path().join("verbatim");
+        assert_eq!(interpreter(Some(&binary)), "python3");
+        assert_eq!(interpreter(None), "python3");
+        std::fs::write(folder.path().join("python3"), "").unwrap();
+        assert_eq!(Path::new(&interpreter(Some(&binary))), folder.path().join("python3"));
     }
 }

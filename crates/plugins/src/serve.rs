@@ -9,10 +9,13 @@ use serde_json::Value;
 use tokio::net::UnixStream;
 use tokio::sync::{mpsc, oneshot};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep_until, timeout};
 
 use crate::frame::{self, Asked, Op, Said};
 use crate::{Kind, PluginError};
+
+/// How long a connection may stay open once its worker is gone.
+const LAST_WORDS: Duration = Duration::from_secs(1);
 
 /// What a worker's task is told.
 pub(crate) enum Order {
@@ -130,6 +133,13 @@ impl Line {
         }
     }
 
+    /// Takes the answers that a worker gave before it ended.
+    pub(crate) async fn hear_out(&mut self) {
+        while let Ok(Some(Ok((said, blob)))) = timeout(LAST_WORDS, self.frames.recv()).await {
+            self.answer(said, blob);
+        }
+    }
+
     /// Fails every job that is left.
     pub(crate) fn fail(&mut self, error: impl Fn(&Job) -> PluginError) {
         for (_, running) in self.jobs.drain() {
@@ -138,7 +148,8 @@ impl Line {
         }
     }
 
-    fn ask(&mut self, mut job: Job) {
+    /// Passes a job on.
+    pub(crate) fn ask(&mut self, mut job: Job) {
         if job.reply.is_closed() {
             return;
         }

@@ -1,8 +1,10 @@
 //! One worker over its lives: started, served, ended, started again.
 
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
 
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
@@ -12,7 +14,7 @@ use verbatim_process::{Launcher, Process, Spec};
 use crate::frame::{self, PROTOCOL};
 use crate::host::Loaded;
 use crate::log::{tail, trim};
-use crate::serve::{End, Line, Order, died};
+use crate::serve::{End, Job, Line, Order, died};
 use crate::{HostOptions, PluginError};
 
 /// How long a worker may take to end by itself, in milliseconds.
@@ -89,6 +91,8 @@ async fn live(
 ) {
     let mut first = Some(up);
     let mut pause = seat.options.backoff;
+    // What is asked while the worker is down.
+    let mut kept = Vec::new();
     for life in 0_u64.. {
         let begun = begin(&seat, life).await;
         if let Some(up) = first.take() {
@@ -101,6 +105,7 @@ async fn live(
         match begun {
             Ok(mut alive) => {
                 state.up.store(true, Ordering::Relaxed);
+                kept.drain(..).for_each(|job| alive.line.ask(job));
                 let end = serve(&mut alive, &mut orders).await;
                 state.up.store(false, Ordering::Relaxed);
                 let closed = finish(&seat, alive, end, &mut pause).await;
@@ -110,26 +115,36 @@ async fn live(
             }
             Err(error) => {
                 tracing::error!(worker = seat.number, %error, "a plug-in worker did not come up again");
-                while let Ok(order) = orders.try_recv() {
-                    match order {
-                        Order::Ask(job) => {
-                            let error = died(&job, &error.to_string());
-                            let _ = job.reply.send(Err(error));
-                        }
-                        Order::Cancel(_) => {}
-                        Order::End(ended) => {
-                            let _ = ended.send(());
-                            return;
-                        }
-                    }
-                }
-                if orders.is_closed() {
-                    return;
+                for job in kept.drain(..) {
+                    let error = died(&job, &error.to_string());
+                    let _ = job.reply.send(Err(error));
                 }
             }
         }
-        sleep(pause).await;
+        if rest(&mut orders, pause, &mut kept).await {
+            return;
+        }
         pause = (pause * 2).min(seat.options.backoff_most);
+    }
+}
+
+/// Waits before the next life, and keeps what is asked meanwhile. True if there is to be no other.
+async fn rest(orders: &mut mpsc::UnboundedReceiver<Order>, pause: Duration, kept: &mut Vec<Job>) -> bool {
+    let mut over = pin!(sleep(pause));
+    loop {
+        tokio::select! {
+            () = &mut over => return false,
+            order = orders.recv() => match order {
+                Some(Order::Ask(job)) => kept.push(*job),
+                Some(Order::Cancel(id)) => kept.retain(|job| job.id != id),
+                Some(Order::End(ended)) => {
+                    kept.drain(..).for_each(|job| { let _ = job.reply.send(Err(PluginError::Closed)); });
+                    let _ = ended.send(());
+                    return true;
+                }
+                None => return true,
+            },
+        }
     }
 }
 
@@ -146,10 +161,11 @@ async fn serve(alive: &mut Life, orders: &mut mpsc::UnboundedReceiver<Order>) ->
 }
 
 /// Ends a life: its processes are gone when this returns. True if there is to be no other.
-async fn finish(seat: &Seat, alive: Life, end: End, pause: &mut std::time::Duration) -> bool {
+async fn finish(seat: &Seat, alive: Life, end: End, pause: &mut Duration) -> bool {
     let Life { mut process, mut line } = alive;
     // Whoever lost the connection knows less than who ended the process.
     let exit = process.end().await;
+    line.hear_out().await;
     let log = seat.log();
     if line.answered {
         *pause = seat.options.backoff;

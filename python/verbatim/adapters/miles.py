@@ -1,9 +1,11 @@
 """Miles' `Sample`, as the dict that its `Sample.from_dict` takes."""
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy
+from numpy.typing import NDArray
 
 from verbatim.rows import Row
 
@@ -18,8 +20,6 @@ def miles_sample(
 ) -> dict[str, Any]:
     """A row in Miles' field names. Identity (`index`, `group_index`, `prompt`, `label`) is the driver's."""
     start = row.prompt_length
-    replay = row.routed_experts
-    speculation = row.speculation or {}
     return {
         "group_index": group_index,
         "index": index,
@@ -32,20 +32,31 @@ def miles_sample(
         "loss_mask": row.loss_mask[start:],
         "weight_versions": row.weight_versions,
         "rollout_log_probs": row.filled_logprobs()[start:],
-        "rollout_routed_experts": None if replay is None else replay.astype(numpy.int32),
+        "rollout_routed_experts": wide(row.routed_experts),
+        "rollout_indexer_topk": wide(row.indexer_topk),
         "status": row.status,
         "metadata": {**row.metadata, **identity(row)},
         "prefix_cache_info": {
             "cached_tokens": row.cached_tokens,
             "total_prompt_tokens": row.total_prompt_tokens,
         },
-        "spec_info": {
-            "spec_accept_token_num": speculation.get("accepted", 0),
-            "spec_draft_token_num": speculation.get("proposed", 0),
-            "spec_verify_ct": speculation.get("verified", 0),
-            "completion_token_num": sum(turn.end - turn.start for turn in row.turns),
-        },
+        "spec_info": spec_info(row.speculation or {}, sum(turn.end - turn.start for turn in row.turns)),
     }
+
+
+def spec_info(speculation: Mapping[str, int], sampled: int) -> dict[str, int]:
+    """Speculative decoding in Miles' words; `sampled` is the number of sampled tokens."""
+    return {
+        "spec_accept_token_num": speculation.get("accepted", 0),
+        "spec_draft_token_num": speculation.get("proposed", 0),
+        "spec_verify_ct": speculation.get("verified", 0),
+        "completion_token_num": sampled,
+    }
+
+
+def wide(replay: NDArray[Any] | None) -> NDArray[numpy.int32] | None:
+    """A replay payload in Miles' width."""
+    return None if replay is None else replay.astype(numpy.int32)
 
 
 def identity(row: Row) -> dict[str, Any]:

@@ -4,7 +4,7 @@ Invariant: every operation ends within its deadline, and nothing is tried again 
 change, a 404 and a 410 above all.
 
 ```python
-with verbatim.client.Client("http://127.0.0.1:8700") as client, client.create(lineage="tree") as session:
+with verbatim.client.Client("http://127.0.0.1:8377") as client, client.create(lineage="tree") as session:
     agent(base_url=session.base_url, api_key=session.api_key)
     payload = session.samples()
 ```

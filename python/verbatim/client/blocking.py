@@ -42,8 +42,9 @@ class Client:
         self.url = server_url(url)
         self.deadlines = deadlines or Deadlines()
         self._retry = retry or Retry()
+        # Without https no certificates are loaded: it would take longer than a request.
         # The way to the server is not the environment's business: a proxy would see sessions' keys.
-        self._http = httpx.Client(headers=headers(control_key(key)), trust_env=False)
+        self._http = httpx.Client(headers=headers(control_key(key)), trust_env=False, verify=self.url.startswith("https"))
 
     def __enter__(self) -> Client:
         return self

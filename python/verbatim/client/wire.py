@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from verbatim.client.attempts import AGAIN
 from verbatim.errors import BY_STATUS, ApiError, SamplesRefused
 
-DEFAULT_URL = "http://127.0.0.1:8700"
+DEFAULT_URL = "http://127.0.0.1:8377"
 
 
 @dataclass(frozen=True)

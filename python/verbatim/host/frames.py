@@ -28,10 +28,10 @@ def read(stream: BinaryIO) -> tuple[Message, bytes] | None:
 def pack(message: Message, blob: bytes = b"") -> list[bytes]:
     """A frame in pieces.
 
-    Raises ValueError or TypeError if the message is not JSON (NaN is not).
+    Raises ValueError or TypeError if the message is not JSON; NaN is not, nor is half a surrogate pair.
     """
     text = json.dumps(message, allow_nan=False, ensure_ascii=False, separators=(",", ":"), default=plain)
-    encoded = text.encode("utf-8", "surrogatepass")
+    encoded = text.encode()
     return [LENGTHS.pack(len(encoded), len(blob)), encoded, blob]
 
 

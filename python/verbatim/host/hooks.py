@@ -5,6 +5,7 @@ from typing import Any
 
 from verbatim import codec
 from verbatim.codec import CodecError, Payload, Sample
+from verbatim.codec.decode import check_lengths
 from verbatim.host.calls import Result, bad, invoke
 from verbatim.host.faults import Cause, Fault
 from verbatim.host.owned import Owned
@@ -51,7 +52,8 @@ def postprocess(plugin: Plugin, value: dict[str, Any], blob: bytes) -> Result:
     if len({id(sample) for sample in given}) < len(given):
         raise bad("the postprocessor returned a sample twice")
     try:
-        for sample in given:
+        for at, sample in enumerate(given):
+            check_lengths(sample, f"sample {at}")
             owned.restore(sample)
         empty_reason = payload.empty_reason if given or payload.empty_reason else "all_truncated"
         file = codec.encode(Payload(given, payload.session_metadata, empty_reason))

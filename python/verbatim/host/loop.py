@@ -6,6 +6,7 @@ import inspect
 import os
 import platform
 import threading
+import traceback
 from collections.abc import Awaitable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any, BinaryIO
@@ -38,10 +39,16 @@ class Host:
         self._writer.write(pack({"hello": hello}))
 
         def listen() -> None:
-            while (frame := read(self._reader)) is not None:
-                loop.call_soon_threadsafe(self._handle, loop, *frame)
-            # Threads that run the user's code cannot be asked to end.
-            os._exit(0)
+            code = 1
+            try:
+                while (frame := read(self._reader)) is not None:
+                    loop.call_soon_threadsafe(self._handle, loop, *frame)
+                code = 0
+            except ValueError:
+                traceback.print_exc()
+            finally:
+                # Threads that run the user's code cannot be asked to end.
+                os._exit(code)
 
         threading.Thread(target=listen, name="frames", daemon=True).start()
         await asyncio.Event().wait()
@@ -129,8 +136,10 @@ class Host:
         self._writer.write(pieces)
 
     def _fail(self, number: int, fault: Fault) -> None:
-        error = {"cause": fault.cause.value, "message": fault.message, "traceback": fault.trace}
-        self._writer.write(pack({"id": number, "error": error}))
+        told = {"message": fault.message, "traceback": fault.trace}
+        # What the user's code says may hold what UTF-8 cannot.
+        told = {name: text.encode("utf-8", "replace").decode() for name, text in told.items()}
+        self._writer.write(pack({"id": number, "error": {"cause": fault.cause.value, **told}}))
 
 
 async def awaited(plugin: Plugin, awaitable: Awaitable[Any]) -> Any:

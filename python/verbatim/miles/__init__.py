@@ -8,7 +8,10 @@ Miles need not be installed: a sample is whatever has Miles' field names.
 """
 from __future__ import annotations
 
+from verbatim.miles.flags import add_arguments
 from verbatim.miles.generate import agentic_generate
 from verbatim.miles.surplus import abort, abort_surplus
 
-__all__ = ["abort", "abort_surplus", "agentic_generate"]
+setattr(agentic_generate, "add_arguments", add_arguments)  # noqa: B010
+
+__all__ = ["abort", "abort_surplus", "add_arguments", "agentic_generate"]

@@ -17,6 +17,9 @@ from verbatim.host.resolve import Kind, Plugin, load
 
 log = logging.getLogger(__name__)
 
+CANCEL_GRACE = 10.0
+"""Seconds that an agent may take to end after it was cancelled."""
+
 
 @dataclass(frozen=True)
 class Outcome:
@@ -40,12 +43,19 @@ def loaded(kind: Kind, path: str) -> Plugin:
 async def run(path: str, seconds: float | None, **known: Any) -> Outcome:
     """Calls the agent function and waits for its end, or for its deadline. Its exceptions are logged."""
     plugin = loaded(Kind.AGENT, path)
+    task = asyncio.create_task(called(plugin, known))
     try:
-        result = await asyncio.wait_for(called(plugin, known), seconds)
-    except asyncio.TimeoutError:
+        in_time, _ = await asyncio.wait({task}, timeout=seconds)
+    finally:
+        task.cancel()
+        # What it has open is closed before its samples are asked for.
+        await asyncio.wait({task}, timeout=CANCEL_GRACE)
+    if not in_time:
         log.error("agent %s used up its %s s; its samples are collected", path, seconds)
-        return Outcome(None, f"it used up its {seconds:g} s" if seconds else "TimeoutError")
-    except Exception as error:
+        return Outcome(None, f"it used up its {seconds:g} s")
+    try:
+        result = task.result()
+    except (Exception, asyncio.CancelledError) as error:
         log.exception("agent %s raised; its samples are collected", path)
         return Outcome(None, f"{type(error).__name__}: {error}")
     if result is None:
@@ -64,10 +74,14 @@ async def run(path: str, seconds: float | None, **known: Any) -> Outcome:
 async def called(plugin: Plugin, known: dict[str, Any]) -> Any:
     """What the function gives; a plain function runs on a thread, so that it holds up nobody."""
     assert plugin.function is not None
-    if plugin.is_async:
-        return await plugin.function(**known)
-    result = await asyncio.to_thread(plugin.function, **known)
-    return await result if isinstance(result, Awaitable) else result
+    try:
+        if plugin.is_async:
+            return await plugin.function(**known)
+        result = await asyncio.to_thread(plugin.function, **known)
+        return await result if isinstance(result, Awaitable) else result
+    except SystemExit as error:
+        # It would end the driver.
+        raise RuntimeError(f"the agent called exit({error.code})") from error
 
 
 async def hook(plugin: Plugin, args: Any) -> bool:

@@ -18,7 +18,7 @@ from verbatim.errors import (
     VerbatimError,
 )
 from verbatim.miles import agent, setup
-from verbatim.miles.overlay import aborted, check_fresh, overlaid, share_rollout, with_agents
+from verbatim.miles.overlay import aborted, agents_own, check_fresh, overlaid, share_rollout
 from verbatim.miles.request import request_kwargs
 
 log = logging.getLogger(__name__)
@@ -96,7 +96,8 @@ def agent_metadata(trajectory: setup.Setup, sample: Any) -> dict[str, Any]:
 
 async def samples(session: AsyncSession, trajectory: setup.Setup, outcome: agent.Outcome) -> codec.Payload:
     """The session's samples. Raises NoSamples if they cannot be had, RuntimeError if the server refuses."""
-    metadata = outcome.result if trajectory.tree else None
+    # Linear, the driver merges it; a tree's post-processor wants it.
+    metadata = agents_own(outcome.result) if trajectory.tree else None
     try:
         return await session.samples(max_seq_len=trajectory.max_seq_len, metadata=metadata)
     except (TransportFailed, DeadlineExceeded) as error:
@@ -128,7 +129,7 @@ def finished(
     made = overlaid(sample, sent)
     result = outcome.result or {}
     if not trajectory.tree:
-        made.metadata = {**with_agents(made.metadata, result), **session_metadata}
+        made.metadata.update({**(agents_own(result) or {}), **session_metadata})
     elif sent.reward is None and result.get("reward") is not None:
         made.reward = result["reward"]
     if outcome.error is not None:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from verbatim import codec
+from verbatim.adapters.miles import spec_info
 from verbatim.errors import DriverError
 
 COMPUTED = ("tokens", "response", "response_length", "loss_mask", "rollout_log_probs", "weight_versions")
@@ -45,7 +46,7 @@ def overlaid(sample: Any, sent: codec.Sample) -> Any:
         value = getattr(sent, name)
         if value is not None or hasattr(made, name):
             setattr(made, name, value)
-    counts = {"prefix_cache_info": sent.prefix_cache_info, "spec_info": sent.extra.get("spec_info")}
+    counts = {"prefix_cache_info": sent.prefix_cache_info, "spec_info": speculation(sent)}
     for name in COUNTS:
         count(made, name, counts[name])
     made.status = status_of(made, sent.status.value)
@@ -53,6 +54,16 @@ def overlaid(sample: Any, sent: codec.Sample) -> Any:
     if sent.reward is not None:
         made.reward = sent.reward
     return made
+
+
+def speculation(sent: codec.Sample) -> Mapping[str, Any] | None:
+    """The sample's speculative decoding, in whichever of the two places the server put it; None if it said nothing."""
+    if "spec_info" in sent.extra:
+        told: Mapping[str, Any] | None = sent.extra["spec_info"]
+        return told
+    row = sent.metadata.get("verbatim") or {}
+    counts = row.get("speculation")
+    return None if counts is None else spec_info(counts, sum(turn["end"] - turn["start"] for turn in row["turns"]))
 
 
 def count(sample: Any, name: str, values: Mapping[str, Any] | None) -> None:
@@ -85,14 +96,11 @@ def aborted(sample: Any, reason: str) -> Any:
     return made
 
 
-def with_agents(metadata: dict[str, Any], agents: Mapping[str, Any]) -> dict[str, Any]:
-    """Metadata with the agent's over it, but for what only the server writes."""
-    merged = {**metadata, **agents}
-    for key in codec.SERVER_OWNED:
-        merged.pop(key, None)
-        if key in metadata:
-            merged[key] = metadata[key]
-    return merged
+def agents_own(result: Mapping[str, Any] | None) -> dict[str, Any] | None:
+    """What an agent may add to the metadata: all but what only the server writes."""
+    if result is None:
+        return None
+    return {key: value for key, value in result.items() if key not in codec.SERVER_OWNED}
 
 
 def share_rollout(samples: list[Any], sample: Any) -> None:

@@ -113,3 +113,68 @@ fn when_the_owner_is_killed_its_workers_and_what_they_started_die() {
     until("the escapee is gone", || alive("7102.1") == 0);
     until("the worker is gone", || !Path::new(&format!("/proc/{worker}")).exists());
 }
+
+#[tokio::test]
+async fn calls_go_to_the_worker_that_has_least_to_do() {
+    let host = host(2).await;
+    let naps = loaded(&host, Kind::Reward, "naps").await;
+    let (one, other) = tokio::join!(call(&naps, json!([0.5])), call(&naps, json!([0.5])));
+    assert_ne!(one.unwrap(), other.unwrap());
+}
+
+#[tokio::test]
+async fn while_no_worker_comes_up_calls_fail_by_what_is_wrong_and_later_ones_succeed() {
+    let folder = tempfile::tempdir().unwrap();
+    let python = folder.path().join("python");
+    let write = || {
+        std::fs::write(&python, "#!/bin/sh\nexec python3 \"$@\"\n").unwrap();
+        std::fs::set_permissions(&python, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    };
+    write();
+    let quick = HostOptions {
+        python: python.to_str().unwrap().to_owned(),
+        workers: 1,
+        backoff_most: Duration::from_millis(200),
+        ..options()
+    };
+    let host = Host::start(quick).await.unwrap();
+    let [dies, total] =
+        [loaded(&host, Kind::Reward, "dies").await, loaded(&host, Kind::Reward, "total").await];
+    std::fs::remove_file(&python).unwrap();
+    let error = call(&dies, json!([])).await.unwrap_err();
+    assert!(error.to_string().contains("cannot start the Python interpreter"), "{error}");
+    write();
+    let begun = Instant::now();
+    while call(&total, json!([1])).await.is_err() {
+        assert!(begun.elapsed() < Duration::from_secs(20), "it never came up again");
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+}
+
+#[tokio::test]
+async fn what_is_large_passes_whole() {
+    let host = host(1).await;
+    let echo = loaded(&host, Kind::Reward, "echo").await;
+    let text = "é".repeat(8 << 20);
+    assert_eq!(call(&echo, json!([text])).await.unwrap(), json!(text));
+}
+
+#[tokio::test]
+async fn a_host_closes_at_once_while_its_worker_is_down() {
+    let folder = tempfile::tempdir().unwrap();
+    let slow = HostOptions {
+        workers: 1,
+        backoff: Duration::from_secs(60),
+        backoff_most: Duration::from_secs(60),
+        ..options()
+    };
+    let host = Host::start(slow).await.unwrap();
+    let file = folder.path().join("died");
+    let plugin = loaded(&host, Kind::Reward, "dies_once").await;
+    let waiting = tokio::spawn(async move { call(&plugin, json!([file])).await });
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let begun = Instant::now();
+    host.close().await;
+    assert!(begun.elapsed() < Duration::from_secs(5));
+    assert!(matches!(waiting.await.unwrap(), Err(PluginError::Closed | PluginError::Died { .. })));
+}
