@@ -42,6 +42,9 @@ impl CallFormat for Invoke {
             while let Some(parameter) = inside.trim_start().strip_prefix(PARAMETER) {
                 let (key, after) = attribute(parameter)?;
                 let (value, after) = value(after, PARAMETER_END, [PARAMETER, INVOKE_END])?;
+                if pairs.has(key) {
+                    return None;
+                }
                 pairs.put(key, types.value(name, key, value));
                 inside = after;
             }

@@ -44,6 +44,9 @@ impl CallFormat for Parameters {
             // One newline on either side is the template's.
             let value = value.strip_prefix('\n').unwrap_or(value);
             let value = value.strip_suffix('\n').unwrap_or(value);
+            if pairs.has(key.trim()) {
+                return None;
+            }
             pairs.put(key.trim(), types.value(name, key.trim(), value));
             rest = after;
         }
