@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Read drawn turns with SGLang's parsers and with ours, and account for every difference.
+"""Read drawn turns with an engine's parsers and with ours, and account for every difference.
 
-usage: parity.py PARSE [--cases N] [--seed N] [--family NAME]... [--show KIND] [--table FILE]
+usage: parity.py PARSE [--of sglang|vllm] [--cases N] [--seed N] [--family NAME]... [--show KIND] [--write]
 
-PARSE is the built example `parse` of the families' crate. SGLang's parsers are its own Python classes,
-from the package llm-router-utils. For each family N turns are drawn, one in ten as a model should
+PARSE is the built example `parse` of the families' crate. The engines' parsers are their own Python
+classes: SGLang's from the package llm-router-utils, vLLM's from an installed vLLM. For each family N turns are drawn, one in ten as a model should
 write it, the others with a few things wrong. What differs is put under a kind by rule
 (parity_kinds.py), and each kind has a verdict in docs/parity.md. The exit code is 1 if a difference is
 of no kind, or of a kind without a verdict.
@@ -12,8 +12,8 @@ of no kind, or of a kind without a verdict.
 
 import argparse
 import collections
+import importlib
 import json
-import pathlib
 import random
 import subprocess
 import sys
@@ -21,9 +21,6 @@ import tempfile
 
 import parity_draw
 import parity_kinds
-import parity_theirs
-
-HERE = pathlib.Path(__file__).resolve().parent
 
 # Each family with the marks of its format, which mutations are made of.
 XML = ["<tool_call>", "</tool_call>"]
@@ -95,7 +92,7 @@ def turns(ours: Ours, family: str, cases: int, seed: int) -> list[tuple[str, str
     return drawn
 
 
-def compare(ours: Ours, family: str, cases: int, seed: int, show: str | None) -> dict:
+def compare(ours: Ours, theirs_of: object, family: str, cases: int, seed: int, show: str | None) -> dict:
     drawn = turns(ours, family, cases, seed)
     read = ours(
         [
@@ -105,7 +102,7 @@ def compare(ours: Ours, family: str, cases: int, seed: int, show: str | None) ->
     )
     kinds, shown = collections.Counter(), 0
     for (text, start, whole), mine in zip(drawn, read, strict=True):
-        theirs = parity_theirs.read(family, text, start, parity_draw.TOOLS)
+        theirs = theirs_of.read(family, text, start, parity_draw.TOOLS)
         for kind in parity_kinds.kinds(family, text, whole, mine, theirs, parity_draw.TOOLS):
             kinds[kind] += 1
             if show and kind.startswith(show) and shown < 12:
@@ -117,25 +114,27 @@ def compare(ours: Ours, family: str, cases: int, seed: int, show: str | None) ->
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("parse")
+    parser.add_argument("--of", default="sglang", choices=["sglang", "vllm"])
     parser.add_argument("--cases", type=int, default=10_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--family", action="append", choices=sorted(MARKS))
     parser.add_argument("--show", help="print turns of the kinds that begin with this")
-    parser.add_argument("--table", type=pathlib.Path, help="write the table of docs/parity.md into this file")
+    parser.add_argument("--write", action="store_true", help="write the counts into docs/parity.md")
     told = parser.parse_args()
     ours = Ours(told.parse)
     verdicts = parity_kinds.verdicts()
     found, bad = {}, []
-    for family in told.family or MARKS:
-        found[family] = compare(ours, family, told.cases, told.seed, told.show)
+    theirs_of = importlib.import_module(f"parity_{told.of}")
+    for family in told.family or theirs_of.NAMES:
+        found[family] = compare(ours, theirs_of, family, told.cases, told.seed, told.show)
         print(family, found[family]["turns"], json.dumps(found[family]["kinds"]), flush=True)
         bad += [(family, kind) for kind in found[family]["kinds"] if kind not in verdicts]
     for family, why in WITHOUT.items():
         print(f"{family}: not compared: {why}")
     for family, kind in bad:
         print(f"unexplained: {family}: {kind}", file=sys.stderr)
-    if told.table:
-        parity_kinds.write(told.table, found, told.cases, told.seed)
+    if told.write:
+        parity_kinds.write(found, told.of, told.cases, told.seed)
     return 1 if bad else 0
 
 

@@ -56,7 +56,8 @@ def _reasoning(text: str, ours: dict, theirs: dict) -> str | None:
     if mine and other and _squeeze(mine).replace(opener or "\0", "") == _squeeze(other).replace(opener or "\0", ""):
         return "reasoning: repeated opener"
     if not other:
-        return "reasoning: they see none"
+        bare = mine.replace(opener or "\0", "")
+        return "reasoning: they see none" if bare.strip() else "reasoning: repeated opener"
     if not mine:
         return "reasoning: we see none"
     return "reasoning: another border"
@@ -157,12 +158,15 @@ def verdicts() -> dict[str, str]:
     return {kind: verdict.strip() for kind, verdict in rows}
 
 
-def write(path: pathlib.Path, found: dict, cases: int, seed: int) -> None:
-    """The counts, as a table."""
+def write(found: dict, engine: str, cases: int, seed: int) -> None:
+    """The counts, as the table under this engine's heading in docs/parity.md."""
     every = sorted({kind for one in found.values() for kind in one["kinds"]})
     lines = [f"{cases:,} turns a family, seed {seed}.", "", "| Kind | " + " | ".join(found) + " |"]
     lines.append("|---" * (len(found) + 1) + "|")
     lines.append("| turns read | " + " | ".join(str(one["turns"]) for one in found.values()) + " |")
     for kind in every:
         lines.append(f"| {kind} | " + " | ".join(str(one["kinds"].get(kind, 0)) for one in found.values()) + " |")
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    begin, end = f"<!-- {engine}: counts -->", f"<!-- {engine}: end -->"
+    text = DOC.read_text(encoding="utf-8")
+    head, rest = text.split(begin)
+    DOC.write_text(head + begin + "\n" + "\n".join(lines) + "\n" + end + rest.split(end)[1], encoding="utf-8")
