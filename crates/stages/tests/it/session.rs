@@ -36,7 +36,7 @@ async fn a_family_that_is_append_only_holds_over_every_step_of_the_schedule() {
 
 #[tokio::test]
 async fn a_template_that_drops_old_reasoning_fails_and_the_cause_says_so() {
-    let says = move |nth: usize| turn(&*qwen3(), nth % 2 == 0);
+    let says = move |nth: usize| turn(&*qwen3(), nth.is_multiple_of(2));
     let world = World::new(official(), says).await;
     let report = verified(&world, &plan()).await;
     assert!(!report.holds, "{:?}", report.kinds);
