@@ -29,7 +29,11 @@ NAMES = {
 def _tokenizer() -> PreTrainedTokenizerFast:
     cache = pathlib.Path(os.environ.get("VERBATIM_CACHE", ".cache"))
     path = cache / "assets" / "tokenizer-qwen3" / "tokenizer.json"
-    return PreTrainedTokenizerFast(tokenizer_file=str(path))
+    tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(path))
+    # Every parser asks for it, and it is made anew each time.
+    vocabulary = tokenizer.get_vocab()
+    tokenizer.get_vocab = lambda: vocabulary
+    return tokenizer
 
 
 TOKENIZER = _tokenizer()
