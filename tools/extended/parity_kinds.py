@@ -27,7 +27,7 @@ def kinds(family: str, text: str, whole: bool, ours: dict, theirs: dict, tools: 
     return sorted(f"{kind} (whole turn)" if whole and kind not in SPELLING else kind for kind in found)
 
 
-SPELLING = {"spacing", "argument bytes", "unknown tool", "number digits"}
+SPELLING = {"spacing", "argument bytes", "unknown tool"}
 
 
 def _squeeze(text: str | None) -> str:
