@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Samples(Samples),
     /// Time each linear pass of a turn, and the turn's own work, against the length of history
     Passes(Passes),
+    /// Compare encoding and rendering with the merging library and with minijinja
+    Render(Render),
     /// Compare the clients of real engines with bare calls that read the same replies
     Engines(Engines),
     /// Count the bytes that open sessions hold for each stored token
@@ -111,6 +113,17 @@ pub(crate) struct Passes {
     pub(crate) replies: Replies,
     /// How often to time each pass; the median is reported
     #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
+
+/// Flags of `render`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Render {
+    /// Turns of the conversations
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [1, 10, 50])]
+    pub(crate) turns: Vec<u32>,
+    /// How often to time each way; the median is reported
+    #[arg(long, value_name = "N", default_value_t = 101, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
 }
 

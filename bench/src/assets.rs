@@ -1,4 +1,4 @@
-//! The real Qwen3 vocabulary, and the family over it.
+//! The real vocabularies of Qwen, and the family over Qwen3's.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -7,26 +7,28 @@ use anyhow::Context;
 use verbatim_families::{Family, load};
 use verbatim_tokenizer::{HfTokenizer, Tokenizer};
 
-const FILE: &str = "assets/tokenizer-qwen3/tokenizer.json";
-
-/// Loads the vocabulary from `$VERBATIM_CACHE`, or from the `.cache` of this folder or one above.
+/// Reads a file of an asset from `$VERBATIM_CACHE`, or from the `.cache` of this folder or one above.
 ///
 /// # Errors
 /// If it is not there; the message says how to get it.
-pub(crate) fn tokenizer() -> anyhow::Result<Arc<dyn Tokenizer>> {
+pub(crate) fn read(asset: &str, file: &str) -> anyhow::Result<Vec<u8>> {
     let own = std::env::var_os("VERBATIM_CACHE").map(PathBuf::from);
     let here = std::env::current_dir()?;
     let above = here.ancestors().map(|folder| folder.join(".cache"));
-    let path = own
-        .into_iter()
-        .chain(above)
-        .map(|cache| cache.join(FILE))
-        .find(|path| path.is_file())
-        .context("the Qwen3 tokenizer is missing: run `python3 tools/fetch.py tokenizer-qwen3`")?;
-    let json = std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-    let tokenizer =
-        HfTokenizer::from_json(&json).with_context(|| format!("cannot load {}", path.display()))?;
-    Ok(Arc::new(tokenizer))
+    let paths = own.into_iter().chain(above).map(|cache| cache.join("assets").join(asset).join(file));
+    let path = paths.into_iter().find(|path| path.is_file());
+    let path =
+        path.with_context(|| format!("{asset}/{file} is missing: run `python3 tools/fetch.py {asset}`"))?;
+    std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))
+}
+
+/// The real Qwen3 vocabulary.
+///
+/// # Errors
+/// As [`read`].
+pub(crate) fn tokenizer() -> anyhow::Result<Arc<dyn Tokenizer>> {
+    let json = read("tokenizer-qwen3", "tokenizer.json")?;
+    Ok(Arc::new(HfTokenizer::from_json(&json).context("cannot load Qwen3's tokenizer")?))
 }
 
 /// The qwen3 family over that vocabulary.

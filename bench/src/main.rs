@@ -16,6 +16,7 @@ mod local;
 mod memory;
 mod passes;
 mod process;
+mod render;
 mod samples;
 mod service;
 mod stats;
@@ -49,6 +50,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Serve(serve) => service::run(&serve).await,
             Command::Load(load) => load::run(&load).await,
             Command::Samples(samples) => samples::run(&samples).await,
+            Command::Render(render) => render::run(&render),
             Command::Engines(engines) => engines::run(&engines).await,
             Command::Passes(passes) => passes::run(&passes).await,
             #[cfg(feature = "heap")]

@@ -41,3 +41,10 @@ fn rows_and_passes_are_timed() {
     let printed = bench(&["passes", "--tokens", "200,600", "--runs", "2"]);
     assert!(printed.contains("split+hash") && printed.contains("R2"), "{printed}");
 }
+
+#[test]
+fn rendering_is_compared_where_the_ids_are_equal() {
+    let printed = bench(&["render", "--turns", "1,2", "--runs", "2"]);
+    assert_eq!(printed.matches("tokenizers crate alone").count(), 2, "{printed}");
+    assert_eq!(printed.matches("minijinja").count(), 4, "{printed}");
+}

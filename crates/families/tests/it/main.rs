@@ -16,6 +16,7 @@ mod gguf;
 mod goldens;
 mod loading;
 mod native;
+mod parity;
 mod parsing;
 mod promises;
 mod round_trip;

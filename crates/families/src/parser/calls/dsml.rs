@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 
 use super::types::{Pairs, text};
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_key, is_name, value};
 use crate::python::{Node, Style, dumps};
 
 /// `<｜DSML｜invoke name="NAME">` and `<｜DSML｜parameter name="KEY" string="true|false">` in a block.
@@ -53,7 +53,7 @@ impl CallFormat for Dsml {
                 let (key, after) = parameter.split_once(IS_STRING)?;
                 let (is_string, after) = after.split_once("\">")?;
                 let (text, after) = value(after, PARAMETER_END, [PARAMETER, INVOKE_END])?;
-                if pairs.has(key) {
+                if pairs.has(key) || !is_key(key) {
                     return None;
                 }
                 pairs.put(key, read_value(is_string, text)?);

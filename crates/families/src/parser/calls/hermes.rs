@@ -1,6 +1,9 @@
 //! Hermes' calls, which Qwen2.5 and Qwen3 write: one JSON object between two marks.
 
+use std::collections::HashMap;
+
 use serde::Deserialize;
+use serde::de::IgnoredAny;
 use serde_json::value::RawValue;
 
 use super::{Body, Call, CallFormat, Shelter, Types, Written};
@@ -31,11 +34,15 @@ impl CallFormat for Hermes {
     }
 
     /// One JSON object with a name and with arguments that are an object. Arguments that are not
-    /// there are `{}`, as in SGLang. Whether the function was declared is not looked at: that is
+    /// there are `{}`, as in SGLang, but only where nothing else is there either: it may be arguments
+    /// under a name that was spelt wrongly, and would be lost. Whether the function was declared is not looked at: that is
     /// the agent's affair.
     fn read(&self, body: Body<'_>, _types: &Types) -> Option<Vec<Call>> {
         let shape: Shape<'_> = serde_json::from_str(body.text).ok()?;
-        let arguments = shape.arguments.map_or("{}", RawValue::get);
+        let arguments = match shape.arguments {
+            Some(arguments) => arguments.get(),
+            None => is_name_alone(body.text).then_some("{}")?,
+        };
         let valid = !shape.name.is_empty() && arguments.starts_with('{');
         valid.then(|| vec![Call { id: None, name: shape.name, arguments: arguments.to_owned() }])
     }
@@ -47,4 +54,9 @@ impl CallFormat for Hermes {
         dumps(&Node::Map(call.arguments.to_vec()), &Style::default(), out);
         out.push_str("}\n");
     }
+}
+
+/// Whether an object that has a name has nothing else.
+fn is_name_alone(text: &str) -> bool {
+    serde_json::from_str::<HashMap<String, IgnoredAny>>(text).is_ok_and(|object| object.len() == 1)
 }

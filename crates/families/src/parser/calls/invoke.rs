@@ -1,7 +1,7 @@
 //! MiniMax M2's calls: one block for all calls of a turn, each an `invoke` with its parameters.
 
 use super::types::Pairs;
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_key, is_name, value};
 use crate::python::{Node, Style, dumps};
 
 /// `<invoke name="NAME">` and `<parameter name="KEY">` inside a block.
@@ -42,6 +42,9 @@ impl CallFormat for Invoke {
             while let Some(parameter) = inside.trim_start().strip_prefix(PARAMETER) {
                 let (key, after) = attribute(parameter)?;
                 let (value, after) = value(after, PARAMETER_END, [PARAMETER, INVOKE_END])?;
+                if pairs.has(key) || !is_key(key) {
+                    return None;
+                }
                 pairs.put(key, types.value(name, key, value));
                 inside = after;
             }

@@ -42,8 +42,13 @@ impl CallFormat for Keyed {
             let between = |from: usize, to: usize| body.text[from..to].trim().is_empty();
             let (key_end, value, value_end) = (marks.next()?, marks.next()?, value_end(&mut marks)?);
             let key = body.text[at + INNER[0].len()..key_end.0].trim();
-            let clean = between(done, at) && between(key_end.0 + INNER[1].len(), value.0);
-            if (key_end.1, value.1) != (1, VALUE) || !clean {
+            // In this order, for the lengths are those of the marks that should be there.
+            let ordered = (key_end.1, value.1) == (1, VALUE);
+            if !ordered
+                || !between(done, at)
+                || !between(key_end.0 + INNER[1].len(), value.0)
+                || pairs.has(key)
+            {
                 return None;
             }
             let text = &body.text[value.0 + INNER[VALUE].len()..value_end];

@@ -121,6 +121,12 @@ fn is_name(text: &str) -> bool {
     !text.is_empty() && !text.contains(|c: char| c.is_whitespace() || matches!(c, '{' | '}' | '<' | '>'))
 }
 
+/// Whether a text can be a parameter's name in a format that writes it into a tag: not where it holds
+/// the tag's own marks, because then the tag was not closed and the name is what stands after it.
+fn is_key(text: &str) -> bool {
+    !text.is_empty() && !text.contains(['<', '>', '"', '\n'])
+}
+
 /// A value and what follows it. The value ends at the first `end` after which one of `next` stands:
 /// earlier ones are part of it.
 fn value<'t>(text: &'t str, end: &str, next: [&str; 2]) -> Option<(&'t str, &'t str)> {

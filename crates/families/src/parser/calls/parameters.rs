@@ -2,7 +2,7 @@
 //! text, on lines of their own.
 
 use super::types::Pairs;
-use super::{Body, Call, CallFormat, Shelter, Types, Written, is_name, value};
+use super::{Body, Call, CallFormat, Shelter, Types, Written, is_key, is_name, value};
 use crate::python::{Node, Style, display, dumps};
 
 /// `<function=NAME>` and `<parameter=KEY>` between `<tool_call>` and `</tool_call>`.
@@ -44,6 +44,9 @@ impl CallFormat for Parameters {
             // One newline on either side is the template's.
             let value = value.strip_prefix('\n').unwrap_or(value);
             let value = value.strip_suffix('\n').unwrap_or(value);
+            if pairs.has(key.trim()) || !is_key(key.trim()) {
+                return None;
+            }
             pairs.put(key.trim(), types.value(name, key.trim(), value));
             rest = after;
         }

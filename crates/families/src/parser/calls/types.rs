@@ -140,7 +140,8 @@ fn of_value(value: &Value) -> Kinds {
     })
 }
 
-/// An object in the making: keys in the order in which they came, the last value of each.
+/// An object in the making: keys in the order in which they came. A format asks whether a key is there
+/// before it puts it: of two values one would be lost.
 #[derive(Debug, Default)]
 pub(super) struct Pairs(Vec<(String, String)>);
 
@@ -152,10 +153,7 @@ impl Pairs {
 
     /// Adds a value that is JSON text.
     pub(super) fn put(&mut self, key: &str, value: String) {
-        match self.0.iter_mut().find(|(known, _)| known == key) {
-            Some((_, old)) => *old = value,
-            None => self.0.push((key.to_owned(), value)),
-        }
+        self.0.push((key.to_owned(), value));
     }
 
     /// The object as JSON text, spaced as Python spaces it.

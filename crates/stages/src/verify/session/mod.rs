@@ -69,13 +69,14 @@ async fn one(
                 break;
             }
         };
+        let cut = reply.finish == "length";
         // What a turn inherits was reported where it came in.
         let new = |found: &Finding| {
             let found = &found.mismatch;
             known.insert((found.segment_index, found.expected_text.clone(), found.actual_text.clone()))
         };
-        let findings = judged.findings.into_iter().filter(new).collect();
-        let cut = reply.finish == "length";
+        // A turn that was cut has no end, and whatever it had opened is open: no render is its own.
+        let findings = judged.findings.into_iter().filter(|_| !cut).filter(new).collect();
         run.turns.push(TurnRun {
             step,
             tokens: judged.tokens,
