@@ -7,11 +7,25 @@ what spells a special token after that was the template, or the model.
 import json
 import re
 
+import datetime
+
 import encoders
 import tokenizers
 from conversations import DECLARED
+from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
+
+
+class Opened(datetime.datetime):
+    """The only clock that a template sees: the moment at which the tests' sessions opened."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(1_741_100_767, datetime.UTC)
+
+
+chat_template_utils.datetime = Opened
 HIDDEN = 0xF0000  # one character of private use a spelling, from here on
 
 

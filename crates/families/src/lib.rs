@@ -17,6 +17,8 @@ mod default;
 mod error;
 mod family;
 mod glm47;
+mod gptoss;
+mod gptoss_tools;
 mod hermes;
 mod inkling;
 mod kimi;

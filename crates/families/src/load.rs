@@ -8,8 +8,8 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, mistral, nemotron3,
-    qwen3, qwen25, qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, glm47, gptoss, inkling, kimi, llama3, minimax, mistral,
+    nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
@@ -18,6 +18,7 @@ pub const NAMES: &[&str] = &[
     "deepseekv32",
     "deepseekv4",
     "glm47",
+    "gptoss",
     "inkling",
     "kimi25",
     "kimi26",
@@ -39,6 +40,7 @@ const NATIVE: &[&dyn Format] = &[
     &deepseekv32::FORMAT,
     &deepseekv4::FORMAT,
     &glm47::FORMAT,
+    &gptoss::FORMAT,
     &inkling::FORMAT,
     &kimi::K25,
     &kimi::K26,

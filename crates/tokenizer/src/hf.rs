@@ -4,13 +4,14 @@
 //! it emit one; they live in a map of ours.
 
 use serde_json::Value;
-use tokenizers::pipeline::{EncodeOptions, Override, PipelineTokenizer};
+use tokenizers::pipeline::{EncodeOptions, Override, PipelineToken, PipelineTokenizer};
 use verbatim_tokens::TokenId;
 
 use crate::{
     Added, Tokenizer, TokenizerError,
     added::AddedTokens,
     bytes::{self, ByteTable},
+    cut::Cutter,
     tiktoken,
 };
 
@@ -21,6 +22,8 @@ use crate::{
 pub struct HfTokenizer {
     model: PipelineTokenizer,
     options: EncodeOptions,
+    /// Where the library has no scanner for the vocabulary's pattern: ours.
+    cutter: Option<Cutter>,
     added: AddedTokens,
     table: ByteTable,
     /// The way out should the library refuse a text: one id a byte.
@@ -34,6 +37,17 @@ impl std::fmt::Debug for HfTokenizer {
             .field("added", &self.added.all().len())
             .finish_non_exhaustive()
     }
+}
+
+/// A text that every vocabulary can encode.
+const PROBE: &str = "a b";
+
+fn unsupported(reason: impl std::fmt::Display) -> TokenizerError {
+    TokenizerError::Unsupported { reason: reason.to_string() }
+}
+
+fn read(root: &Value) -> Result<PipelineTokenizer, TokenizerError> {
+    tokenizers::from_json(&root.to_string()).map_err(unsupported)
 }
 
 impl HfTokenizer {
@@ -70,17 +84,32 @@ impl HfTokenizer {
         let table = ByteTable::build(&root, added.all())?;
         let single = table.single_bytes(|id| added.holds(id));
         bytes::complete(&mut root, table.len());
-        tokenizers::canonicalize_value(&mut root)
-            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
-        let model = tokenizers::from_json(&root.to_string())
-            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
+        tokenizers::canonicalize_value(&mut root).map_err(unsupported)?;
         let options = EncodeOptions {
             add_special_tokens: false,
             encode_special_tokens: true,
             padding: Override::Off,
             truncation: Override::Off,
         };
-        Ok(Self { model, options, added, table, single })
+        let model = read(&root)?;
+        // A pattern without a scanner is noticed only when a text comes.
+        if model.encode_into(PROBE, &options, &mut Vec::new()).is_ok() {
+            return Ok(Self { model, options, cutter: None, added, table, single });
+        }
+        let cutter = Some(Cutter::take(&mut root)?);
+        let model = read(&root)?;
+        model.encode_into(PROBE, &options, &mut Vec::new()).map_err(unsupported)?;
+        Ok(Self { model, options, cutter, added, table, single })
+    }
+
+    /// Appends what the library makes of a text, added tokens among it.
+    fn merge(&self, text: &str, ids: &mut Vec<PipelineToken>) -> bool {
+        let Some(cutter) = &self.cutter else {
+            return self.model.encode_into(text, &self.options, ids).is_ok();
+        };
+        let mut whole = true;
+        cutter.each(text, |piece| whole &= self.model.encode_into(piece, &self.options, ids).is_ok());
+        whole
     }
 
     fn bytewise(&self, text: &str, out: &mut Vec<TokenId>) {
@@ -107,7 +136,7 @@ impl Tokenizer for HfTokenizer {
             return;
         }
         let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-        if self.model.encode_into(text, &self.options, &mut ids).is_err() {
+        if !self.merge(text, &mut ids) {
             return self.bytewise(text, out);
         }
         let known = self.table.len();

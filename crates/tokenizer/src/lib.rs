@@ -7,6 +7,7 @@
 
 mod added;
 mod bytes;
+mod cut;
 mod error;
 mod hf;
 mod split;
