@@ -194,6 +194,11 @@ GPTOSS_EDITS = [
     ("""{{- "// default: " + param_spec.default }}""", """{{- "// default: " + (param_spec.default if param_spec.default is string else param_spec.default|tojson) }}"""),
 ]
 
+GEMMA3_EDITS = [
+    # Rule 1.
+    ("(message['role'] == 'user') != (loop.index0 % 2 == 0)", "false"),
+]
+
 
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
@@ -219,6 +224,11 @@ def misplaced_system(messages):
     return any(roles[at - 1] not in ("assistant", "system") or roles[at + 1 : at + 2] not in (["user"], ["system"]) for at in late)
 
 
+def system_alone(messages):
+    """A system message that no user's message follows."""
+    return messages[0]["role"] == "system" and [message["role"] for message in messages[1:2]] != ["user"]
+
+
 def late_system(messages):
     """A system message that is not at the beginning."""
     roles = [message["role"] for message in messages]
@@ -242,6 +252,7 @@ class Family:
     fixed: bool = False  # whether enable_thinking is fixed to true
     given: dict = dataclasses.field(default_factory=dict)  # what the official tools hand to the template beside
     reasoning: str = "reasoning_content"  # what the template calls a message's reasoning
+    toolless: bool = False  # whether its format has no tools (rule 4 of gemma3): a result is then what a user says
     spoken: list = None  # the tokens that a model writes as part of what it says, if its vocabulary does not tell
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
@@ -262,6 +273,10 @@ FAMILIES = {
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
     ),
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
+    "gemma3": Family(
+        "tokenizer-gemma3", "tokenizer-gemma3", GEMMA3_EDITS, given={"bos_token": "<bos>"},
+        refuses=[("rule 3", later_system), ("rule 2", system_alone)], toolless=True,
+    ),
     "gptoss": Family(
         "openai-gpt-oss-120b", "tokenizer-gptoss", GPTOSS_EDITS, modes=[{}, {"reasoning_effort": "high"}], refuses=[("rule 6", later_system)],
         fixed=True, reasoning="thinking",
@@ -357,6 +372,7 @@ def golden(name, assets):
     }
     last = {}
     for at, conversation in enumerate(conversations()):
+        conversation = encoders.toolless(conversation) if family.toolless else conversation
         own = conversation.get("template")
         for mode, asked in enumerate(family.modes):
             if own is not None and mode > 0:
@@ -378,7 +394,7 @@ def golden(name, assets):
                 continue
             toolless = not conversation.get("tools") and all(m["role"] != "tool" and not m.get("tool_calls") for m in messages)
             assert not (family.instead and toolless) or official == full, conversation["name"]
-            key = json.dumps(conversation.get("tools"))
+            key = json.dumps(conversation.get("tools") or None)
             line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **family.arguments)]
             last[key] = full
             if official != full:

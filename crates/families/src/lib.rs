@@ -16,6 +16,7 @@ mod deepseekv4;
 mod default;
 mod error;
 mod family;
+mod gemma3;
 mod glm47;
 mod gptoss;
 mod gptoss_tools;

@@ -13,6 +13,7 @@ mod hf;
 mod split;
 mod tiktoken;
 mod utf8;
+mod words;
 
 use verbatim_tokens::TokenId;
 

@@ -84,6 +84,7 @@ pub(crate) fn family(name: &'static str) -> &'static Model {
             "deepseekv32" | "deepseekv4" => tokenizer(&read("tokenizer-deepseek-v4", "tokenizer.json")),
             "qwen25" => tokenizer(&read("tokenizer-qwen25", "tokenizer.json")),
             "qwen35" | "qwen36" => tokenizer(&read("tokenizer-qwen35", "tokenizer.json")),
+            "gemma3" => tokenizer(&read("tokenizer-gemma3", "tokenizer.json")),
             "gptoss" => tokenizer(&read("tokenizer-gptoss", "tokenizer.json")),
             "llama3" => tokenizer(&read("tokenizer-llama32", "tokenizer.json")),
             "mistral" => tokenizer(&read("tokenizer-mistral-nemo", "tokenizer.json")),
