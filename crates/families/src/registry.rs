@@ -8,11 +8,14 @@ use crate::parser::channels::Channels;
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
 use crate::{FamilyError, Options, deepseekv4, deepseekv32, gptoss, hermes, inkling, kimi, llama3, mistral};
 
-/// Reasoning parsers.
+/// Reasoning parsers. `minimax-append-think` reads the format of `minimax`: SGLang leaves what was
+/// thought in the content behind a `<think>` then, here it is reasoning.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("none", None),
     ("qwen3", Some(&QWEN)),
     ("qwen3-thinking", Some(&BEGUN)),
+    ("dots", Some(&QWEN)),
+    ("gigachat35", Some(&BEGUN)),
     ("interns1", Some(&QWEN)),
     ("deepseek-r1", Some(&BEGUN)),
     ("deepseek-v3", Some(&BARE)),
@@ -25,8 +28,10 @@ const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("inkling", None),
     ("minimax-append-think", Some(&BEGUN)),
     ("mistral", Some(&mistral::THINKING)),
+    ("nanbeige", Some(&QWEN)),
     ("nemotron_3", Some(&NEMOTRON)),
     ("step3", Some(&BEGUN)),
+    ("step3p5", Some(&BEGUN)),
 ];
 
 /// On lines of their own, in a turn that begins inside the block.
@@ -46,6 +51,8 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("qwen", Some(&hermes::CALLING)),
     ("qwen25", Some(&hermes::CALLING)),
     ("qwen3_coder", Some(&CODER)),
+    ("nanbeige", Some(&CODER)),
+    ("step3p5", Some(&CODER)),
     ("glm", Some(&GLM_CALLS)),
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
