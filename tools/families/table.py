@@ -38,6 +38,8 @@ NOTES = """
   whose reserved places here have the names of later special tokens. DeepSeek V3.2 shares the words of V4's vocabulary, not
   all special tokens' ids; V3's has the same words and merges as V4's, and none of the tokens that V3.2 thinks with.
   What is drawn at random is drawn over a surrogate wherever there is one.
+  Gemma 3 has no format for tools: its conversations are the same ones without declarations and calls, and a result is what
+  a user says.
 - **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template, or Python runs the encoder,
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
   where the template or a rule says so.

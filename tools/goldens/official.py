@@ -4,10 +4,9 @@ What a person or a tool wrote must stay text even where it spells a special toke
 spelling is replaced by characters of private use before rendering and put back before encoding;
 what spells a special token after that was the template, or the model.
 """
+import datetime
 import json
 import re
-
-import datetime
 
 import encoders
 import tokenizers
@@ -22,7 +21,7 @@ class Opened(datetime.datetime):
 
     @classmethod
     def now(cls, tz=None):
-        return cls.fromtimestamp(1_741_100_767, datetime.UTC)
+        return cls.fromtimestamp(1_741_100_767, datetime.timezone.utc)
 
 
 chat_template_utils.datetime = Opened
