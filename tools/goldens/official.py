@@ -15,7 +15,6 @@ from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
 
-
 class Opened(datetime.datetime):
     """The only clock that a template sees: the moment at which the tests' sessions opened."""
 
