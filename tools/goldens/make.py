@@ -19,7 +19,7 @@ VENV = CACHE / "venvs/goldens"
 PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "tiktoken==0.14.0"]
 OUT = ROOT / "crates/families/tests/goldens"
 TOKENIZER = ROOT / "crates/tokenizer/tests/goldens"
-ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek-v4", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
+ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek-v4", "tokenizer-gptoss", "tokenizer-gemma3", "tokenizer-llama32", "tokenizer-mistral-nemo", "tokenizer-qwen35", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
 
 
 def enter():

@@ -4,14 +4,26 @@ What a person or a tool wrote must stay text even where it spells a special toke
 spelling is replaced by characters of private use before rendering and put back before encoding;
 what spells a special token after that was the template, or the model.
 """
+import datetime
 import json
 import re
 
 import encoders
 import tokenizers
 from conversations import DECLARED
+from transformers.utils import chat_template_utils
 from transformers.utils.chat_template_utils import render_jinja_template
 
+
+class Opened(datetime.datetime):
+    """The only clock that a template sees: the moment at which the tests' sessions opened."""
+
+    @classmethod
+    def now(cls, tz=None):
+        return cls.fromtimestamp(1_741_100_767, datetime.timezone.utc)
+
+
+chat_template_utils.datetime = Opened
 HIDDEN = 0xF0000  # one character of private use a spelling, from here on
 
 
@@ -19,12 +31,25 @@ def any_of(spellings):
     return re.compile("(" + "|".join(map(re.escape, sorted(spellings, key=len, reverse=True))) + ")")
 
 
+# The tags of HTML that Gemma's vocabulary has.
+ELEMENTS = """a b bbox blockquote body caption code div em footer h1 h2 h3 h4 h5 h6 html i iframe img li s span strong sub sup table tbody td
+    tfoot th thead tr u ul""".split()
+
+
+def is_word(token, config):
+    """Whether an added token is plain text: a word of SentencePiece's that cannot steer a model."""
+    spelling = token["content"]
+    plain = not token["special"] and config["model"]["vocab"].get(spelling) == token["id"] and "ByteLevel" not in json.dumps(config["decoder"])
+    return plain and (not spelling.strip("\u2581").strip() or spelling.strip("</>") in ELEMENTS)
+
+
 class Vocabulary:
     def __init__(self, config, spoken=None):
         """`spoken`: the tokens that a model writes as part of what it says, if they are not those that are not special."""
-        self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"]]
+        words = [t for t in config["added_tokens"] if is_word(t, config)]
+        self.added = [(t["content"], t["id"], t["special"]) for t in config["added_tokens"] if t not in words]
         self.whole = tokenizers.Tokenizer.from_str(json.dumps(config))
-        self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": []}))
+        self.plain = tokenizers.Tokenizer.from_str(json.dumps({**config, "added_tokens": words}))
         self.places = {spelling: at for at, (spelling, _, _) in enumerate(self.added)}
         self.border = any_of(spelling for spelling, _, _ in self.added)
         self.control = any_of(spelling for spelling, _, special in self.added if (special if spoken is None else spelling not in spoken))

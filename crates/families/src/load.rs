@@ -8,8 +8,8 @@ use verbatim_tokenizer::Tokenizer;
 use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
-    Family, FamilyError, deepseekv4, deepseekv32, glm47, inkling, kimi, llama3, minimax, mistral, nemotron3,
-    qwen3, qwen25, qwen35, qwennext, smollm2,
+    Family, FamilyError, deepseekv4, deepseekv32, gemma3, glm47, gptoss, inkling, kimi, llama3, minimax,
+    mistral, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
@@ -17,7 +17,9 @@ pub const NAMES: &[&str] = &[
     "default",
     "deepseekv32",
     "deepseekv4",
+    "gemma3",
     "glm47",
+    "gptoss",
     "inkling",
     "kimi25",
     "kimi26",
@@ -38,7 +40,9 @@ pub const NAMES: &[&str] = &[
 const NATIVE: &[&dyn Format] = &[
     &deepseekv32::FORMAT,
     &deepseekv4::FORMAT,
+    &gemma3::FORMAT,
     &glm47::FORMAT,
+    &gptoss::FORMAT,
     &inkling::FORMAT,
     &kimi::K25,
     &kimi::K26,

@@ -6,13 +6,16 @@
 use crate::parser::calls::{GLM, MINIMAX, QWEN_CODER};
 use crate::parser::channels::Channels;
 use crate::parser::{BARE, Blank, Calling, Gaps, QWEN, Thinking};
-use crate::{FamilyError, Options, deepseekv4, deepseekv32, hermes, inkling, kimi, llama3, mistral};
+use crate::{FamilyError, Options, deepseekv4, deepseekv32, gptoss, hermes, inkling, kimi, llama3, mistral};
 
-/// Reasoning parsers.
+/// Reasoning parsers. `minimax-append-think` reads the format of `minimax`: SGLang leaves what was
+/// thought in the content behind a `<think>` then, here it is reasoning.
 const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("none", None),
     ("qwen3", Some(&QWEN)),
     ("qwen3-thinking", Some(&BEGUN)),
+    ("dots", Some(&QWEN)),
+    ("gigachat35", Some(&BEGUN)),
     ("interns1", Some(&QWEN)),
     ("deepseek-r1", Some(&BEGUN)),
     ("deepseek-v3", Some(&BARE)),
@@ -21,10 +24,14 @@ const REASONING: &[(&str, Option<&Thinking>)] = &[
     ("kimi", Some(&KIMI)),
     ("kimi_k2", Some(&BARE)),
     ("minimax", Some(&BEGUN)),
+    ("gpt-oss", None),
     ("inkling", None),
+    ("minimax-append-think", Some(&BEGUN)),
     ("mistral", Some(&mistral::THINKING)),
+    ("nanbeige", Some(&QWEN)),
     ("nemotron_3", Some(&NEMOTRON)),
     ("step3", Some(&BEGUN)),
+    ("step3p5", Some(&BEGUN)),
 ];
 
 /// On lines of their own, in a turn that begins inside the block.
@@ -44,11 +51,14 @@ const CALLS: &[(&str, Option<&Calling>)] = &[
     ("qwen", Some(&hermes::CALLING)),
     ("qwen25", Some(&hermes::CALLING)),
     ("qwen3_coder", Some(&CODER)),
+    ("nanbeige", Some(&CODER)),
+    ("step3p5", Some(&CODER)),
     ("glm", Some(&GLM_CALLS)),
     ("glm45", Some(&GLM_CALLS)),
     ("glm47", Some(&GLM_CALLS)),
     ("kimi_k2", Some(&kimi::CALLING)),
     ("kimi_k2_raw_id", Some(&kimi::CALLING)),
+    ("gpt-oss", None),
     ("inkling", None),
     ("llama3", Some(&llama3::CALLING)),
     ("minimax-m2", Some(&MINIMAX_CALLS)),
@@ -73,16 +83,20 @@ const MINIMAX_CALLS: Calling = Calling {
 /// What the options name.
 pub(crate) type Parsers = (Option<&'static Thinking>, Option<&'static Calling>);
 
-/// The format of turns that are cut into messages, which both names must ask for: it is one parser.
+/// Formats of turns that are cut into messages: one parser reads reasoning and calls.
+const CHANNELS: &[(&str, &dyn Channels)] = &[("gpt-oss", &gptoss::FORMAT), ("inkling", &inkling::FORMAT)];
+
+/// The format of turns that are cut into messages, which both names must ask for.
 pub(crate) fn channels(options: &Options) -> Result<Option<&'static dyn Channels>, FamilyError> {
-    let asked = [&options.reasoning_parser, &options.tool_call_parser];
-    match asked.map(|name| name.as_deref() == Some("inkling")) {
-        [true, true] => Ok(Some(&inkling::FORMAT)),
-        [false, false] => Ok(None),
-        _ => Err(FamilyError::Template {
-            reason: "parser \"inkling\" reads reasoning and calls together; name it for both".to_owned(),
-        }),
+    let asked = [&options.reasoning_parser, &options.tool_call_parser].map(Option::as_deref);
+    let Some((name, format)) = CHANNELS.iter().find(|(name, _)| asked.contains(&Some(name))) else {
+        return Ok(None);
+    };
+    if asked == [Some(*name); 2] {
+        return Ok(Some(*format));
     }
+    let reason = format!("parser {name:?} reads reasoning and calls together; name it for both");
+    Err(FamilyError::Template { reason })
 }
 
 /// The parsers that the options name.

@@ -82,6 +82,11 @@ impl ByteTable {
     }
 }
 
+/// Whether a vocabulary is spelled as SentencePiece spells it.
+pub(crate) fn is_sentencepiece(root: &Value) -> bool {
+    spelling_of(root) == Spelling::Metaspace
+}
+
 /// Whether any component anywhere in the file is a byte-level one.
 fn spelling_of(root: &Value) -> Spelling {
     fn byte_level(value: &Value) -> bool {

@@ -4,14 +4,16 @@
 //! it emit one; they live in a map of ours.
 
 use serde_json::Value;
-use tokenizers::pipeline::{EncodeOptions, Override, PipelineTokenizer};
+use tokenizers::pipeline::{EncodeOptions, Override, PipelineToken, PipelineTokenizer};
 use verbatim_tokens::TokenId;
 
 use crate::{
     Added, Tokenizer, TokenizerError,
     added::AddedTokens,
     bytes::{self, ByteTable},
+    cut::Cutter,
     tiktoken,
+    words::{Stretch, Words},
 };
 
 /// A vocabulary loaded from a `tokenizer.json`.
@@ -21,7 +23,10 @@ use crate::{
 pub struct HfTokenizer {
     model: PipelineTokenizer,
     options: EncodeOptions,
+    /// Where the library has no scanner for the vocabulary's pattern: ours.
+    cutter: Option<Cutter>,
     added: AddedTokens,
+    words: Words,
     table: ByteTable,
     /// The way out should the library refuse a text: one id a byte.
     single: Vec<Option<TokenId>>,
@@ -34,6 +39,17 @@ impl std::fmt::Debug for HfTokenizer {
             .field("added", &self.added.all().len())
             .finish_non_exhaustive()
     }
+}
+
+/// A text that every vocabulary can encode.
+const PROBE: &str = "a b";
+
+fn unsupported(reason: impl std::fmt::Display) -> TokenizerError {
+    TokenizerError::Unsupported { reason: reason.to_string() }
+}
+
+fn read(root: &Value) -> Result<PipelineTokenizer, TokenizerError> {
+    tokenizers::from_json(&root.to_string()).map_err(unsupported)
 }
 
 impl HfTokenizer {
@@ -57,12 +73,14 @@ impl HfTokenizer {
     }
 
     fn from_value(mut root: Value) -> Result<Self, TokenizerError> {
+        let pieces = bytes::is_sentencepiece(&root);
         let Some(fields) = root.as_object_mut() else {
             return Err(TokenizerError::Json { reason: "not an object".into() });
         };
-        let added = AddedTokens::read(
-            fields.insert("added_tokens".into(), Value::Array(Vec::new())).unwrap_or_default(),
-        )?;
+        let mut added = fields.insert("added_tokens".into(), Value::Array(Vec::new())).unwrap_or_default();
+        let vocabulary = fields.get("model").and_then(|model| model.get("vocab"));
+        let words = Words::take(&mut added, vocabulary.filter(|_| pieces))?;
+        let added = AddedTokens::read(added)?;
         // What would add to the ids or cut them is the family's business.
         for part in ["post_processor", "truncation", "padding"] {
             fields.insert(part.into(), Value::Null);
@@ -70,17 +88,46 @@ impl HfTokenizer {
         let table = ByteTable::build(&root, added.all())?;
         let single = table.single_bytes(|id| added.holds(id));
         bytes::complete(&mut root, table.len());
-        tokenizers::canonicalize_value(&mut root)
-            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
-        let model = tokenizers::from_json(&root.to_string())
-            .map_err(|e| TokenizerError::Unsupported { reason: e.to_string() })?;
+        tokenizers::canonicalize_value(&mut root).map_err(unsupported)?;
         let options = EncodeOptions {
             add_special_tokens: false,
             encode_special_tokens: true,
             padding: Override::Off,
             truncation: Override::Off,
         };
-        Ok(Self { model, options, added, table, single })
+        let model = read(&root)?;
+        // A pattern without a scanner is noticed only when a text comes.
+        if model.encode_into(PROBE, &options, &mut Vec::new()).is_ok() {
+            return Ok(Self { model, options, cutter: None, added, words, table, single });
+        }
+        let cutter = Some(Cutter::take(&mut root)?);
+        let model = read(&root)?;
+        model.encode_into(PROBE, &options, &mut Vec::new()).map_err(unsupported)?;
+        Ok(Self { model, options, cutter, added, words, table, single })
+    }
+
+    /// Appends the ids of a text that holds no words.
+    fn encode_text(&self, text: &str, out: &mut Vec<TokenId>) {
+        let mut ids = Vec::with_capacity(text.len() / 3 + 1);
+        if !self.merge(text, &mut ids) {
+            return self.bytewise(text, out);
+        }
+        let known = self.table.len();
+        let ids = ids.iter().map(|token| TokenId(token.id())).filter(|id| (id.0 as usize) < known);
+        match ids.clone().find(|id| self.added.holds(*id)) {
+            None => out.extend(ids),
+            Some(id) => self.encode_around(text, &String::from_utf8_lossy(self.table.get(id)), out),
+        }
+    }
+
+    /// Appends what the library makes of a text, added tokens among it.
+    fn merge(&self, text: &str, ids: &mut Vec<PipelineToken>) -> bool {
+        let Some(cutter) = &self.cutter else {
+            return self.model.encode_into(text, &self.options, ids).is_ok();
+        };
+        let mut whole = true;
+        cutter.each(text, |piece| whole &= self.model.encode_into(piece, &self.options, ids).is_ok());
+        whole
     }
 
     fn bytewise(&self, text: &str, out: &mut Vec<TokenId>) {
@@ -106,16 +153,10 @@ impl Tokenizer for HfTokenizer {
         if text.is_empty() {
             return;
         }
-        let mut ids = Vec::with_capacity(text.len() / 3 + 1);
-        if self.model.encode_into(text, &self.options, &mut ids).is_err() {
-            return self.bytewise(text, out);
-        }
-        let known = self.table.len();
-        let ids = ids.iter().map(|token| TokenId(token.id())).filter(|id| (id.0 as usize) < known);
-        match ids.clone().find(|id| self.added.holds(*id)) {
-            None => out.extend(ids),
-            Some(id) => self.encode_around(text, &String::from_utf8_lossy(self.table.get(id)), out),
-        }
+        self.words.each(text, |stretch| match stretch {
+            Stretch::Word(id) => out.push(id),
+            Stretch::Text(text) => self.encode_text(text, out),
+        });
     }
 
     fn bytes(&self, id: TokenId) -> &[u8] {

@@ -7,11 +7,13 @@
 
 mod added;
 mod bytes;
+mod cut;
 mod error;
 mod hf;
 mod split;
 mod tiktoken;
 mod utf8;
+mod words;
 
 use verbatim_tokens::TokenId;
 

@@ -77,6 +77,10 @@ fn tell(hints: &Hints<'_>) -> &'static str {
         "smollm2"
     } else if has("You are Qwen, created by Alibaba Cloud") {
         "qwen25"
+    } else if has("<|start|>assistant<|channel|>analysis") {
+        "gptoss"
+    } else if has("<start_of_turn>") && has("first_user_prefix") {
+        "gemma3"
     } else if has("[gMASK]<sop>") && has("<arg_key>") && has("clear_thinking") {
         "glm47"
     } else if has("<|im_middle|>") && has("tools_ts_str") {

@@ -12,6 +12,7 @@ use verbatim_tokenizer::{HfTokenizer, Tokenizer};
 use verbatim_tokens::TokenId;
 
 use super::family::{Hints, family};
+use super::vocabulary::{Named, Vocabulary, tiktoken};
 use super::{Cache, pull, servers};
 use crate::config::{Config, EngineConfig, EngineKind};
 
@@ -27,10 +28,10 @@ pub(crate) struct Loaded {
 
 /// What a model's files hold beside its weights.
 pub(super) struct Files {
-    tokenizer_json: Vec<u8>,
-    template: Option<String>,
-    bos: Option<TokenId>,
-    eos: Option<TokenId>,
+    pub(super) vocabulary: Vocabulary,
+    pub(super) template: Option<String>,
+    pub(super) bos: Option<Named>,
+    pub(super) eos: Option<Named>,
 }
 
 /// Loads engine, tokenizer and family, and probes the engine.
@@ -59,8 +60,11 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
 
 /// The family that goes with a model's files.
 pub(super) fn speak(config: &Config, model: &str, files: Files) -> anyhow::Result<Arc<dyn Family>> {
-    let tokenizer: Arc<dyn Tokenizer> = Arc::new(HfTokenizer::from_json(&files.tokenizer_json)?);
-    let spell = |id: TokenId| tokenizer.text(&[id]);
+    let tokenizer: Arc<dyn Tokenizer> = Arc::new(files.vocabulary.tokenizer()?);
+    let spell = |token| match token {
+        Named::Id(id) => tokenizer.text(&[id]),
+        Named::Spelled(spelling) => spelling,
+    };
     let hints = Hints {
         model,
         template: files.template.as_deref(),
@@ -87,8 +91,7 @@ pub(crate) fn family_alone(config: &Config) -> anyhow::Result<Arc<dyn Family>> {
 /// # Errors
 /// If the model cannot be found or fetched.
 pub(crate) fn tokenizer(config: &Config) -> anyhow::Result<HfTokenizer> {
-    let files = files(&find(&config.engine)?)?;
-    Ok(HfTokenizer::from_json(&files.tokenizer_json)?)
+    files(&find(&config.engine)?)?.vocabulary.tokenizer()
 }
 
 pub(super) fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
@@ -154,17 +157,20 @@ fn embedded(path: &Path, config: &EngineConfig) -> anyhow::Result<(Option<Arc<dy
 
 #[cfg(feature = "embedded")]
 pub(super) fn files(path: &Path) -> anyhow::Result<Files> {
-    Ok(verbatim_engine_embedded::Source::read(path)?.into())
+    match tiktoken(path)? {
+        Some(files) => Ok(files),
+        None => Ok(verbatim_engine_embedded::Source::read(path)?.into()),
+    }
 }
 
 #[cfg(feature = "embedded")]
 impl From<verbatim_engine_embedded::Source> for Files {
     fn from(source: verbatim_engine_embedded::Source) -> Self {
         Self {
-            tokenizer_json: source.tokenizer_json,
+            vocabulary: Vocabulary::Json(source.tokenizer_json),
             template: source.chat_template,
-            bos: source.bos,
-            eos: source.eos.first().copied(),
+            bos: source.bos.map(Named::Id),
+            eos: source.eos.first().copied().map(Named::Id),
         }
     }
 }
@@ -176,9 +182,12 @@ fn embedded(_: &Path, _: &EngineConfig) -> anyhow::Result<(Option<Arc<dyn Engine
 
 #[cfg(not(feature = "embedded"))]
 pub(super) fn files(path: &Path) -> anyhow::Result<Files> {
+    if let Some(files) = tiktoken(path)? {
+        return Ok(files);
+    }
     let tokenizer = path.join("tokenizer.json");
     let tokenizer_json = std::fs::read(&tokenizer).with_context(|| {
         format!("cannot read {} (this binary reads Hugging Face folders only)", tokenizer.display())
     })?;
-    Ok(Files { tokenizer_json, template: None, bos: None, eos: None })
+    Ok(Files { vocabulary: Vocabulary::Json(tokenizer_json), template: None, bos: None, eos: None })
 }

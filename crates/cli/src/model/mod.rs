@@ -6,6 +6,7 @@ mod family;
 mod load;
 mod pull;
 mod servers;
+mod vocabulary;
 
 pub(crate) use cache::Cache;
 pub(crate) use catalogue::CATALOGUE;

@@ -12,3 +12,4 @@ mod commands;
 mod engines;
 mod support;
 mod verify;
+mod vocabulary;

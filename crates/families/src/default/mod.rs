@@ -64,6 +64,7 @@ impl Templated {
             return Err(FamilyError::Template { reason: reason.to_owned() });
         };
         let (thinking, calling) = parsers(options)?;
+        let channels = channels(options)?;
         let mut family = Self {
             engine: Engine::new(template)?,
             arguments: Arguments::new(NAME, &[], &options.fixed)?,
@@ -80,9 +81,13 @@ impl Templated {
             tokenizer,
         };
         family.find_end()?;
+        for token in channels.map_or(&[][..], |format| format.stops()) {
+            let own = family.tokenizer.special(token).filter(|id| !family.stop.contains(id));
+            family.stop.extend(own);
+        }
         family.grammar = Arc::new(Grammar::new(&*family.tokenizer, &family.stop, thinking, calling));
         let cuts = |format| (format, Arc::new(Cuts::new(format, &family.stop, &*family.tokenizer)));
-        family.channels = channels(options)?.map(cuts);
+        family.channels = channels.map(cuts);
         family.warnings = proof::prove(&family)?;
         Ok(family)
     }

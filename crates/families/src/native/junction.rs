@@ -32,11 +32,29 @@ impl Native {
                 Some(last) => Some(Repair::OtherStop(*last)),
                 None => Some(Repair::EndAdded),
             },
+            End::Either(said, _) => {
+                // A call's end is what history has, and so is the end of a message after which the turn
+                // was cut.
+                if junction
+                    .sampled
+                    .last()
+                    .is_some_and(|last| self.ends.is_some_and(|ends| ends.contains(last)))
+                {
+                    return None;
+                }
+                page.frame(said);
+                match last {
+                    Some(last) if *last == self.stop[0] => None,
+                    Some(last) => Some(Repair::OtherStop(*last)),
+                    None => Some(Repair::EndAdded),
+                }
+            }
         }
     }
 
     /// Puts what was rendered after the turn. Where turns have no end of their own, the stop token
-    /// that was sampled stays if it is the opener that follows, and else makes way for it.
+    /// that was sampled stays if it is the opener that follows, and else makes way for it; where they
+    /// have one of two, it stays if it is the one after calls.
     pub(super) fn join(
         &self,
         junction: Junction<'_>,
@@ -45,8 +63,13 @@ impl Native {
         repair: Option<Repair>,
     ) -> Extension {
         let last = junction.sampled.last().copied().filter(|last| self.stop.contains(last));
-        let mut trim = usize::from(!self.openers.is_empty() && last.is_some());
-        if trim == 1 && ids.first().copied() == last {
+        let makes_way = match (self.table.end, last) {
+            (End::Token(..), _) | (_, None) => false,
+            (End::Opener(_), Some(_)) => true,
+            (End::Either(..), Some(last)) => self.ends.is_some_and(|[_, called]| last != called),
+        };
+        let mut trim = usize::from(makes_way);
+        if trim == 1 && !self.openers.is_empty() && ids.first().copied() == last {
             trim = 0;
             ids.remove(0);
             sources = without_first(&sources);

@@ -31,6 +31,11 @@ pub(crate) trait Format: Send + Sync {
     /// Its rules.
     fn table(&self) -> &'static Table;
 
+    /// Whether what it renders depends on when the session opened.
+    fn reads_clock(&self) -> bool {
+        false
+    }
+
     /// Writes what stands before the first turn: the system's words and the tools. Returns how many
     /// messages it took in.
     ///
@@ -74,6 +79,8 @@ pub(crate) struct Native {
     stop: Vec<TokenId>,
     /// Where turns end with the next one's opener: those openers.
     openers: Vec<TokenId>,
+    /// Where turns end with one token or another: the one after what was said, the one after calls.
+    ends: Option<[TokenId; 2]>,
     /// Every added token.
     all: SpecialSplitter,
     /// Tokens that a model writes as part of what it says.
@@ -118,7 +125,11 @@ impl Native {
             arguments: Arguments::new(table.name, &own, &options.fixed)?,
             openers: match table.end {
                 End::Opener(after_calls) => vec![stop[0], need(after_calls)?],
-                End::Token(..) => Vec::new(),
+                End::Token(..) | End::Either(..) => Vec::new(),
+            },
+            ends: match table.end {
+                End::Either(said, called) => Some([need(said)?, need(called)?]),
+                End::Token(..) | End::Opener(_) => None,
             },
             markers: SpecialSplitter::new(&*tokenizer, |added| {
                 let spoken = match format.spoken() {
@@ -174,9 +185,15 @@ impl Native {
             if message.role == Role::Assistant {
                 page.frame(self.format.opener(messages.previous(at)));
                 self.history(message, at, page)?;
-                if let End::Token(end, after) = self.table.end {
-                    page.frame(end);
-                    page.frame(after);
+                match self.table.end {
+                    End::Token(end, after) => {
+                        page.frame(end);
+                        page.frame(after);
+                    }
+                    End::Either(said, called) => {
+                        page.frame(if message.tool_calls.is_empty() { said } else { called });
+                    }
+                    End::Opener(_) => {}
                 }
             } else {
                 self.format.message(messages, at, page)?;
@@ -212,8 +229,12 @@ impl Family for Native {
         &self.stop
     }
 
+    fn reads_clock(&self) -> bool {
+        self.format.reads_clock()
+    }
+
     fn max_trim(&self) -> usize {
-        usize::from(!self.openers.is_empty())
+        usize::from(!matches!(self.table.end, End::Token(..)))
     }
 
     fn open(&self, scene: Scene<'_>, messages: &[Message]) -> Result<Rendered, RenderError> {
@@ -268,8 +289,8 @@ impl Family for Native {
         let mut page = Page::new(self, scene);
         self.say(start, message, &mut page)?;
         let mut ids = page.finish().0;
-        let calls = !message.tool_calls.is_empty();
-        ids.push(self.openers.get(1).copied().filter(|_| calls).unwrap_or(self.stop[0]));
+        let after_calls = self.openers.get(1).copied().or(self.ends.map(|[_, called]| called));
+        ids.push(after_calls.filter(|_| !message.tool_calls.is_empty()).unwrap_or(self.stop[0]));
         Ok(ids)
     }
 }

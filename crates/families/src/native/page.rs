@@ -83,6 +83,13 @@ impl<'p> Page<'p> {
         self.native.unsupported(message, what)
     }
 
+    /// A tool whose declaration this family cannot show.
+    pub(crate) fn undeclared(&self, tool: usize) -> RenderError {
+        RenderError::Template {
+            reason: format!("tools[{tool}] is not declared as family {} can show it", self.native.table.name),
+        }
+    }
+
     pub(super) fn finish(self) -> (Vec<TokenId>, Runs<Source>) {
         self.script.finish()
     }

@@ -41,6 +41,10 @@ pub(crate) enum End {
     /// With the next turn's opener, which is what the model samples: the first stop token where it
     /// spoke, this one where it called.
     Opener(&'static str),
+    /// With the first of these where it spoke and with the second where it called. A model that spoke
+    /// samples the first stop token, which makes way for that of history; one that called samples what
+    /// history has.
+    Either(&'static str, &'static str),
 }
 
 /// The thinking switch.

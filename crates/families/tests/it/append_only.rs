@@ -17,10 +17,39 @@ fn turns(golden: &Golden, messages: &[Message]) -> Vec<(usize, usize)> {
     turns.collect()
 }
 
+/// Where a turn ends whose parts are messages: with the last of its calls, else with the answer. One
+/// more than the place of its end token.
+fn last_message(model: &Model, message: &Message, ids: &[TokenId]) -> usize {
+    let find = |what: &str, from: usize| {
+        let what = model.ids(what);
+        from + ids[from..].windows(what.len()).position(|window| window == what).unwrap()
+    };
+    match message.tool_calls.len() {
+        0 => find("<|end|>", find("<|channel|>final", 0)) + 1,
+        calls => (0..calls).fold(0, |from, _| find("<|call|>", from) + 1),
+    }
+}
+
+/// The turn as it was sampled, where the answer's end in history is not what a model samples.
+fn as_sampled(model: &Model, turn: &[TokenId]) -> Vec<TokenId> {
+    let (mut turn, end) = (turn.to_vec(), model.ids("<|end|>"));
+    if let Some(last) = turn.last_mut().filter(|last| end == [**last]) {
+        *last = model.family.stop_ids()[0];
+    }
+    turn
+}
+
 /// What the golden holds at a turn whose prompt ends at `prompt`: the turn, its stop included.
 /// Where turns end with the next opener that is the model's, if it is one that stops.
-fn sampled<'g>(model: &Model, golden: &'g Golden, prompt: usize) -> &'g [TokenId] {
+fn sampled(model: &Model, golden: &Golden, message: &Message, prompt: usize) -> Vec<TokenId> {
     let rest = &golden.ids[prompt..];
+    if model.name == "gptoss" {
+        return as_sampled(model, &rest[..last_message(model, message, rest)]);
+    }
+    turn(model, rest).to_vec()
+}
+
+fn turn<'g>(model: &Model, rest: &'g [TokenId]) -> &'g [TokenId] {
     if model.family.max_trim() == 0 {
         let close = model.family.stop_ids()[0];
         let length = rest.iter().position(|id| *id == close).unwrap() + 1;
@@ -32,6 +61,10 @@ fn sampled<'g>(model: &Model, golden: &'g Golden, prompt: usize) -> &'g [TokenId
 
 /// Where an assistant's turn ends in the render of the messages up to it.
 fn end(model: &Model, head: &[TokenId]) -> usize {
+    if model.name == "gptoss" {
+        // The prompt is what follows.
+        return head.len() - model.ids("<|start|>assistant").len();
+    }
     if model.family.max_trim() == 0 {
         let close = model.family.stop_ids()[0];
         return head.iter().rposition(|id| *id == close).unwrap() + 1;
@@ -53,6 +86,18 @@ pub(crate) fn every_cut_extends_to_the_whole(model: &Model) {
             assert!(golden.ids.starts_with(&head[..end]), "{} {}: cut after {at}", model.name, golden.name);
             let stops = |id: &TokenId| model.family.stop_ids().contains(id);
             let trim = model.family.max_trim();
+            if model.name == "gptoss" {
+                let sampled = as_sampled(model, &golden.ids[end - 1..end]);
+                let junction = Junction { sampled: &sampled, message: &messages[at] };
+                let extended = model.family.extend(scene(&setup), junction, &messages[at + 1..]).unwrap();
+                assert_eq!(
+                    (extended.trim, extended.repair),
+                    (usize::from(sampled[0] == model.family.stop_ids()[0]), None)
+                );
+                assert!(extended.ids == golden.ids[end - extended.trim..], "{} cut after {at}", golden.name);
+                cuts += 1;
+                continue;
+            }
             let sampled = &golden.ids[end - 1 + trim..end + trim];
             let sampled = if sampled.iter().all(stops) { sampled } else { &[] };
             let junction = Junction { sampled, message: &messages[at] };
@@ -96,11 +141,11 @@ pub(crate) fn turn_by_turn_is_the_whole(model: &Model) {
         let mut ids = model.family.open(scene(&setup), &messages[..first]).unwrap().ids;
         for (nth, (at, prompt)) in turns.iter().enumerate() {
             assert_eq!(ids.len(), *prompt, "{}", golden.name);
-            let sampled = sampled(model, &golden, *prompt);
+            let sampled = sampled(model, &golden, &messages[*at], *prompt);
             let next = turns.get(nth + 1).map_or(messages.len(), |(at, _)| *at);
-            let junction = Junction { sampled, message: &messages[*at] };
+            let junction = Junction { sampled: &sampled, message: &messages[*at] };
             let extended = model.family.extend(scene(&setup), junction, &messages[at + 1..next]).unwrap();
-            ids.extend_from_slice(sampled);
+            ids.extend_from_slice(&sampled[..sampled.len() - extended.trim]);
             ids.extend(extended.ids);
         }
         assert!(ids == golden.ids, "{} {}", model.name, golden.name);
@@ -117,10 +162,10 @@ pub(crate) fn a_parsed_turn_renders_to_its_own_ids(model: &Model) {
         let setup = golden.setup();
         let messages = golden.messages();
         for (at, prompt) in turns(&golden, &messages) {
-            let sampled = sampled(model, &golden, prompt);
+            let sampled = sampled(model, &golden, &messages[at], prompt);
             let start = model.family.open(scene(&setup), &messages[..at]).unwrap().start;
             let mut parser = model.family.parser(scene(&setup), start, "call_");
-            parser.push(sampled, &mut Vec::new());
+            parser.push(&sampled, &mut Vec::new());
             let parsed = parser.finish(&mut Vec::new());
             let mut again = model.family.reply(scene(&setup), start, &parsed.message).unwrap();
             let ended = sampled.last().is_some_and(|id| model.family.stop_ids().contains(id));
@@ -129,7 +174,7 @@ pub(crate) fn a_parsed_turn_renders_to_its_own_ids(model: &Model) {
                 again.pop();
                 again.extend(sampled.last().filter(|_| ended));
             }
-            assert_eq!(model.spell(&again), model.spell(sampled), "{} {} {at}", model.name, golden.name);
+            assert_eq!(model.spell(&again), model.spell(&sampled), "{} {} {at}", model.name, golden.name);
             assert!(again == sampled, "{} {} {at}", model.name, golden.name);
             tried += 1;
         }

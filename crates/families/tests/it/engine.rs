@@ -286,6 +286,38 @@ fn a_prompt_that_opens_a_think_block_says_so() {
     );
 }
 
+/// SGLang has several names for some formats.
+#[test]
+fn other_names_of_a_format_are_known() {
+    let read = |reasoning: &str, calls: &str, text: &str| {
+        let options = Options {
+            template: Some(CHAT.to_owned()),
+            reasoning_parser: Some(reasoning.to_owned()),
+            tool_call_parser: Some(calls.to_owned()),
+            ..Options::default()
+        };
+        let family = load_with("default", Arc::clone(&QWEN3.tokenizer), &options).unwrap();
+        let setup = Setup { tools: vec![Tool(json!({"name": "f"}))], ..Setup::default() };
+        let start = family.open(scene(&setup), &[Message::new(Role::User, "U")]).unwrap().start;
+        let mut parser = family.parser(scene(&setup), start, "call_");
+        parser.push(&QWEN3.ids(text), &mut Vec::new());
+        parser.finish(&mut Vec::new()).message
+    };
+    for name in ["minimax-append-think", "step3p5", "gigachat35"] {
+        let message =
+            read(name, "step3p5", "R\n</think>\n\n<tool_call>\n<function=f>\n</function>\n</tool_call>");
+        assert_eq!((message.reasoning.as_deref(), message.tool_calls.len()), (Some("R"), 1), "{name}");
+    }
+    for name in ["dots", "nanbeige"] {
+        let message = read(name, "nanbeige", "<think>\nR\n</think>\n\nA");
+        assert_eq!(
+            (message.reasoning.as_deref(), message.content.text().as_ref()),
+            (Some("R"), "A"),
+            "{name}"
+        );
+    }
+}
+
 #[test]
 fn parsers_and_tokens_are_looked_up_by_name() {
     let try_with = |options: Options| {

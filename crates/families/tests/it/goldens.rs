@@ -79,10 +79,15 @@ pub(crate) fn of(name: &str) -> Vec<Golden> {
         if name.starts_with("kimi") {
             rename_calls(&mut messages);
         }
+        let toolless = name == "gemma3";
+        if toolless {
+            without_tools(&mut messages);
+        }
+        let declared_here = conversation.tools.iter().filter(|_| !toolless);
         let mut golden = Golden {
             name: format!("{}/{mode}", conversation.name),
             messages,
-            tools: conversation.tools.iter().map(|name| Tool(declared["tools"][name].clone())).collect(),
+            tools: declared_here.map(|name| Tool(declared["tools"][name].clone())).collect(),
             template: conversation.template.clone().unwrap_or_else(|| header.modes[mode].clone()),
             refused: None,
             ids: Vec::new(),
@@ -92,7 +97,7 @@ pub(crate) fn of(name: &str) -> Vec<Golden> {
         match body {
             Err(why) => golden.refused = Some(why),
             Ok((ids, prompts, native)) => {
-                let base = last.entry(&conversation.tools).or_default();
+                let base = last.entry(if toolless { &[] } else { &conversation.tools }).or_default();
                 *base = ids.over(base);
                 golden.native =
                     native.map(|native| native.map(|native| native.over(base)).unwrap_or_default());
@@ -102,6 +107,18 @@ pub(crate) fn of(name: &str) -> Vec<Golden> {
         golden
     })
     .collect()
+}
+
+/// Where a format has no tools, nothing is called, and a result is what a user says.
+fn without_tools(messages: &mut [Value]) {
+    for message in messages {
+        if message["role"] == "tool" {
+            message["role"] = Value::from("user");
+        }
+        if let Some(fields) = message.as_object_mut() {
+            fields.shift_remove("tool_calls");
+        }
+    }
 }
 
 /// Gives calls the ids that Kimi writes, counted through the conversation; results follow.

@@ -22,6 +22,7 @@ mod promises;
 mod round_trip;
 mod rules;
 mod rules_deepseek;
+mod rules_gptoss_gemma;
 mod rules_kimi;
 mod rules_llama_inkling;
 mod rules_tagged;

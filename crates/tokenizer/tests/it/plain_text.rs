@@ -105,3 +105,27 @@ proptest! {
         prop_assert!(ids.iter().all(|id| !qwen3().is_special(*id)));
     }
 }
+
+/// A pattern for which the library has no scanner is cut by ours, and one that is none is refused at
+/// once: a text would else come out as single bytes.
+#[test]
+fn a_pattern_without_a_scanner_is_cut_or_refused() {
+    let load = |pattern: &str, normalizer: &str| {
+        let split = serde_json::json!({"type": "Split", "pattern": {"Regex": pattern}, "behavior": "Isolated", "invert": false});
+        let level = serde_json::json!({"type": "ByteLevel", "add_prefix_space": false, "use_regex": false});
+        let root = serde_json::json!({
+            "normalizer": {"type": normalizer},
+            "pre_tokenizer": {"type": "Sequence", "pretokenizers": [split, level]},
+            "decoder": level,
+            "model": {"type": "BPE", "vocab": {"a": 0, "b": 1, "ab": 2, "aa": 3, "aab": 4}, "merges": [["a", "b"], ["a", "a"]]},
+        });
+        HfTokenizer::from_json(root.to_string().as_bytes())
+    };
+    let mut ids = Vec::new();
+    load("a+|b", "NFC").unwrap().encode("aab", &mut ids);
+    assert_eq!(ids, [TokenId(3), TokenId(1)]);
+    for (pattern, normalizer, what) in [("a(", "NFC", "a("), ("a+|b", "Lowercase", "Lowercase")] {
+        let error = load(pattern, normalizer).unwrap_err().to_string();
+        assert!(error.contains(what), "{error}");
+    }
+}

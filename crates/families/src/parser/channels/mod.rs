@@ -48,6 +48,11 @@ pub(crate) trait Channels: std::fmt::Debug + Send + Sync {
     /// The token that ends a message.
     fn end(&self) -> &'static str;
 
+    /// The tokens that end a turn of this format, whatever the template says.
+    fn stops(&self) -> &'static [&'static str] {
+        &[]
+    }
+
     /// What a message is that `opener` opens after this header; `None` where it is nothing known.
     fn kind(&self, header: &str, opener: usize) -> Option<Kind>;
 
