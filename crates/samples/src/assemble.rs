@@ -1,6 +1,7 @@
 //! From a forest to rows: one linear pass a row.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 use verbatim_events::{Cause, Event, Finish, GroupId, NodeId, Observers, SessionId};
@@ -133,8 +134,8 @@ struct Builder<'a> {
     row: Row,
     kind: Option<LogprobKind>,
     /// The replay payloads of the turns so far, in order.
-    experts: Vec<&'a Replay>,
-    indexer: Vec<&'a Replay>,
+    experts: Vec<Replay>,
+    indexer: Vec<Replay>,
 }
 
 impl<'a> Builder<'a> {
@@ -183,8 +184,10 @@ impl<'a> Builder<'a> {
             let owner = self.spans.pass(segment, held);
             if start <= self.limit {
                 // Also of a turn whose tokens were all replaced: what it read may have been told by it alone.
-                self.experts.extend(generation.experts.as_deref());
-                self.indexer.extend(generation.indexer.as_deref());
+                // Of a token that the next turn's opener replaced the rows are another token's.
+                let own = |told: &Option<Arc<Replay>>| told.as_ref().map(|told| told.until(whole));
+                self.experts.extend(own(&generation.experts));
+                self.indexer.extend(own(&generation.indexer));
             }
             if held > 0 {
                 self.observe(&self.path[observed..at], start);
@@ -271,7 +274,7 @@ impl<'a> Builder<'a> {
 }
 
 /// The rows of all forwarded tokens, if every one was told.
-fn joined(told: &[&Replay], forwarded: usize) -> Option<Replay> {
-    let joined = Replay::overlay(told, 0).ok()?;
+fn joined(told: &[Replay], forwarded: usize) -> Option<Replay> {
+    let joined = Replay::overlay(&told.iter().collect::<Vec<_>>(), 0).ok()?;
     (joined.end() >= forwarded).then(|| joined.until(forwarded))
 }

@@ -302,3 +302,93 @@ fn routed_experts_reach_the_row_without_a_gap_over_turns_and_retries() {
         }
     });
 }
+
+/// One SGLang that reports what its indexer chose: every token's choice reaches the row, kept once over the turns.
+#[test]
+fn what_an_indexer_chose_reaches_the_row_over_turns() {
+    let runtime = Runtime::new().unwrap();
+    let choices = Experts { layers: 2, top_k: 4, experts: 60, width: Width::I32 };
+    let script = Drawn { ids: WORDS.map(TokenId).collect(), stop: TokenId(STOP), mean: 6 };
+    let sim = SimEngine::new(SimOptions::default(), script);
+    let options =
+        Options { incremental: true, eos: vec![STOP], indexer: Some(choices), ..Options::new(Wire::Sglang) };
+    let mock = runtime.block_on(Mock::start(Arc::new(sim), options)).unwrap();
+    // Nothing of the payloads fits into memory.
+    let served = Served::start(
+        &mock.url(),
+        &["--set", "engine.indexer=true", "--set", "sessions.replay_mib=0", "--lineage", "linear"],
+    );
+    runtime.block_on(async {
+        let (_, opened) = served.post("/sessions", &json!({})).await;
+        let session = opened["session_id"].as_str().unwrap();
+        let mut messages = vec![json!({"role": "user", "content": "hi"})];
+        for _ in 0..3 {
+            let body = json!({"messages": messages, "max_tokens": 200});
+            let (status, reply) =
+                served.post(&format!("/sessions/{session}/v1/chat/completions"), &body).await;
+            assert_eq!(status, 200, "{reply}");
+            assert!(!reply.to_string().contains("indexer"), "no agent sees it");
+            messages.push(reply["choices"][0]["message"].clone());
+            messages.push(json!({"role": "user", "content": "go on"}));
+        }
+        let samples = reqwest::Client::new().post(format!("{}/sessions/{session}/samples", served.url));
+        let samples = samples.send().await.unwrap().bytes().await.unwrap();
+        let row = Format::Safetensors.read(&samples).unwrap().remove(0);
+        let told = row.indexer.expect("every turn told its choices");
+        assert_eq!((row.turns.len(), told.rows()), (3, row.tokens.len() - 1));
+        for (at, id) in row.tokens[..told.rows()].iter().enumerate() {
+            let expected: Vec<u32> = choices.row(at, id.0).iter().map(|chosen| *chosen as u32).collect();
+            assert_eq!(told.row(at), Some(expected), "position {at}");
+        }
+    });
+    // A server that reports none is told apart at start-up.
+    let plain = server(&runtime, Wire::Sglang, Duration::ZERO);
+    let mut command = verbatim();
+    command
+        .args(["serve", "--listen", "127.0.0.1:0", "--set", "engine.indexer=true"])
+        .args(flags(&plain.url()));
+    let output = command.output().unwrap();
+    assert!(!output.status.success() && text(&output).contains("engine.indexer"), "{}", text(&output));
+}
+
+#[test]
+fn a_sessions_holder_may_ask_an_engine_what_is_listed_and_nothing_else() {
+    let runtime = Runtime::new().unwrap();
+    let mock = server(&runtime, Wire::Sglang, Duration::ZERO);
+    let served = Served::start(&mock.url(), &[]);
+    runtime.block_on(async {
+        let (_, opened) = served.post("/sessions", &json!({})).await;
+        let session = opened["session_id"].as_str().unwrap();
+        let name = opened["name"].as_str().unwrap();
+        let body = json!({"input_ids": [400, 401], "sampling_params": {"max_new_tokens": 3}});
+        let reply = reqwest::Client::new()
+            .post(format!("{}/sessions/{session}/generate?x=1", served.url))
+            .bearer_auth(session)
+            .header("x-smg-routing-key", "mine")
+            .json(&body)
+            .send()
+            .await
+            .unwrap();
+        assert_eq!(
+            (reply.status().as_u16(), &reply.headers()["content-type"]),
+            (200, &"application/json".parse().unwrap())
+        );
+        let reply: Value = reply.json().await.unwrap();
+        assert!(!reply["output_ids"].as_array().unwrap().is_empty(), "{reply}");
+        let asked = mock.asked().pop().unwrap();
+        assert_eq!(asked.session.as_deref(), Some(name), "it goes where the session's prefix is");
+        // An engine's own refusal comes back as it is.
+        let (status, refused) =
+            served.post(&format!("/sessions/{session}/generate"), &json!({"nope": 1})).await;
+        assert!(status >= 400 && refused["error"]["code"] != "no_route", "{status} {refused}");
+        for path in ["pause_generation", "update_weights_from_disk", "v1/chat/completions/x"] {
+            let (status, refused) = served.post(&format!("/sessions/{session}/{path}"), &json!({})).await;
+            assert_eq!((status, &refused["error"]["code"]), (404, &json!("no_route")), "{path}");
+        }
+        let (status, _) = served.post("/sessions/0123/generate", &body).await;
+        assert_eq!(status, 404, "no session, no way through");
+        let tree = reqwest::get(format!("{}/sessions/{session}", served.url)).await.unwrap();
+        let tree: Value = tree.json().await.unwrap();
+        assert_eq!(tree["nodes"], json!([]), "nothing of it is recorded");
+    });
+}

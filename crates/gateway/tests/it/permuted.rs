@@ -190,6 +190,13 @@ async fn world(seed: u64, lineage: Lineage, trouble: Trouble) {
     tokio::time::timeout(Duration::from_secs(3600), futures::future::join(clients, meddler))
         .await
         .expect("everybody is answered");
+    // Turns that nobody waits for end, too.
+    for _ in 0..1000 {
+        if sessions.dispatcher().load() == (0, 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     judge(&sessions, &session, &recorder, &won.lock().unwrap(), &heard.lock().unwrap(), trouble);
 }
 

@@ -110,7 +110,10 @@ fn routes(grove: &Grove, kept: &[Seen], leaf: usize, limit: usize) -> Option<Vec
     for turn in line(grove, leaf).into_iter().filter(|turn| begins(*turn) <= limit) {
         let generation = grove.forest.node(grove.turns[turn].node).unwrap().generation().unwrap();
         let Some(payload) = &generation.experts else { continue };
-        (payload.start()..payload.end().min(last)).for_each(|at| told[at] = true);
+        // No two tokens have the same id: what was told of another token is not told.
+        let read = context(grove, turn);
+        let rows = (payload.start()..payload.end().min(last)).filter(|at| read[*at].id == kept[*at].id);
+        rows.for_each(|at| told[at] = true);
     }
     told.iter().all(|told| *told).then(|| (0..last).flat_map(|at| route(at, kept[at].id)).collect())
 }
