@@ -7,6 +7,7 @@
 )]
 
 mod assembly;
+mod files;
 mod formats;
 mod golden;
 mod grove;
