@@ -40,7 +40,7 @@ pub(crate) struct Replies {
     /// Tokens that the engine gives at a time; 0 is the whole reply at once
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) chunk: u32,
-    /// Bytes of routed experts that the engine tells for each token it forwarded, told once each
+    /// Bytes of routed experts that the engine tells for each token it forwarded, told once each; a multiple of 4
     #[arg(long, value_name = "BYTES", default_value_t = 0)]
     pub(crate) payload: u32,
     /// How sessions grow: `linear` (Miles' v1) or `tree` (its v2)

@@ -84,7 +84,7 @@ impl Engine for MockEngine {
         let rows = prompt.experts_from.map(|from| (from, forwarded - from));
         // As many bytes as an engine would have sent, each turn's its own.
         let experts = rows.and_then(|(from, rows)| {
-            Replay::new(from, 1, self.payload, Width::U8, vec![7; rows * self.payload]).ok()
+            Replay::new(from, 1, self.payload / 4, Width::I32, vec![0; rows * self.payload]).ok()
         });
         pieces.push(Piece::End(End { experts, ..ending.into() }));
         futures::stream::iter(pieces).boxed()

@@ -64,11 +64,12 @@ impl Plugins {
 }
 
 fn options(plugins: &PluginsConfig) -> HostOptions {
+    let usual = HostOptions::default();
     HostOptions {
-        python: plugins.python.clone(),
+        python: plugins.python.clone().unwrap_or(usual.python),
         search_paths: plugins.search_paths.clone(),
         workers: plugins.workers.max(1),
         deadline: Duration::from_secs(plugins.deadline_seconds.max(1)),
-        ..HostOptions::default()
+        ..usual
     }
 }

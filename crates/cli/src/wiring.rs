@@ -104,6 +104,7 @@ impl Service {
             body: config.server.body_mib << 20,
             head: (config.server.head_kib << 10).max(8192),
             connections: config.server.connections.max(1),
+            idle: Duration::from_secs(config.server.idle_seconds.max(1)),
         };
         let app = App::new(sessions.clone(), metrics, loaded.model.as_str());
         let app = App {

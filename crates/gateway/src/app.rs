@@ -1,6 +1,7 @@
 //! What every handler shares, and the routes.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, Request};
@@ -63,11 +64,14 @@ pub struct Limits {
     pub head: usize,
     /// Connections at once; more wait to be accepted.
     pub connections: usize,
+    /// How long a connection may be idle, or take to send a request's head. An agent's tool may run for minutes
+    /// between two requests.
+    pub idle: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 64 << 20, head: 64 << 10, connections: 4096 }
+        Self { body: 64 << 20, head: 64 << 10, connections: 4096, idle: Duration::from_secs(900) }
     }
 }
 

@@ -16,8 +16,6 @@ use tower::ServiceExt;
 use crate::Limits;
 use crate::access::Peer;
 
-/// How long a client may take to send a request's head.
-const HEAD_TIMEOUT: Duration = Duration::from_secs(30);
 /// How long requests in flight may take once the server is told to stop.
 const DRAIN: Duration = Duration::from_secs(10);
 
@@ -59,7 +57,8 @@ pub async fn serve(listener: TcpListener, router: Router, limits: Limits, stop: 
             builder
                 .http1()
                 .timer(TokioTimer::new())
-                .header_read_timeout(HEAD_TIMEOUT)
+                // It holds for connections between two requests, too.
+                .header_read_timeout(limits.idle)
                 .max_buf_size(limits.head);
             let connection = builder.serve_connection(TokioIo::new(socket), service);
             tokio::pin!(connection);

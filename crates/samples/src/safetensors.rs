@@ -10,6 +10,7 @@
 use std::borrow::Cow;
 
 use ::safetensors::tensor::{Dtype, SafeTensors, View};
+use bytes::Bytes;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 use verbatim_tokens::{Runs, TokenId, Width};
@@ -72,7 +73,7 @@ struct Own {
     shadowed: Option<Value>,
 }
 
-struct Tensor(Dtype, Vec<usize>, Vec<u8>);
+struct Tensor(Dtype, Vec<usize>, Bytes);
 
 impl View for Tensor {
     fn dtype(&self) -> Dtype {
@@ -107,13 +108,16 @@ pub fn write_safetensors(
         let logprobs = row.logprobs[row.prompt_length..].iter();
         let logprobs: Vec<u8> =
             logprobs.flat_map(|value| f64::from(value.unwrap_or_default()).to_le_bytes()).collect();
-        tensors.push((format!("tokens.{at}"), Tensor(Dtype::I64, vec![row.tokens.len()], ids)));
-        tensors.push((format!("loss_mask.{at}"), Tensor(Dtype::U8, vec![response.len()], mask)));
-        tensors.push((format!("rollout_log_probs.{at}"), Tensor(Dtype::F64, vec![response.len()], logprobs)));
+        tensors.push((format!("tokens.{at}"), Tensor(Dtype::I64, vec![row.tokens.len()], ids.into())));
+        tensors.push((format!("loss_mask.{at}"), Tensor(Dtype::U8, vec![response.len()], mask.into())));
+        tensors.push((
+            format!("rollout_log_probs.{at}"),
+            Tensor(Dtype::F64, vec![response.len()], logprobs.into()),
+        ));
         for (name, payload) in [(EXPERTS, &row.experts), (INDEXER, &row.indexer)] {
             if let Some(payload) = payload {
                 let shape = vec![payload.rows(), payload.layers(), payload.top_k()];
-                let wide = payload.widened(Width::I32).bytes().to_vec();
+                let wide = payload.widened(Width::I32).bytes().clone();
                 tensors.push((format!("{name}.{at}"), Tensor(Dtype::I32, shape, wide)));
             }
         }
@@ -128,7 +132,7 @@ pub fn write_safetensors(
         }),
     };
     let meta = serde_json::to_vec(&meta)?;
-    tensors.push(("_samples_meta".to_owned(), Tensor(Dtype::U8, vec![meta.len()], meta)));
+    tensors.push(("_samples_meta".to_owned(), Tensor(Dtype::U8, vec![meta.len()], meta.into())));
     Ok(::safetensors::serialize(tensors, None)?)
 }
 

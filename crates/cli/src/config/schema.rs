@@ -277,6 +277,8 @@ pub(crate) struct ServerConfig {
     pub(crate) head_kib: usize,
     /// Connections at once.
     pub(crate) connections: usize,
+    /// Seconds that a connection may be idle between two requests, or take to send a request's head.
+    pub(crate) idle_seconds: u64,
 }
 
 impl Default for ServerConfig {
@@ -290,6 +292,7 @@ impl Default for ServerConfig {
             body_mib: 64,
             head_kib: 64,
             connections: 4096,
+            idle_seconds: 900,
         }
     }
 }
@@ -298,8 +301,9 @@ impl Default for ServerConfig {
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(crate) struct PluginsConfig {
-    /// The interpreter; the package `verbatim` must be importable there.
-    pub(crate) python: String,
+    /// The interpreter, where the package `verbatim` must be importable; else the one beside the binary, or `python3`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) python: Option<String>,
     /// Folders that modules are found in, before the installed ones.
     pub(crate) search_paths: Vec<PathBuf>,
     /// Worker processes.
@@ -316,7 +320,7 @@ pub(crate) struct PluginsConfig {
 impl Default for PluginsConfig {
     fn default() -> Self {
         Self {
-            python: "python3".into(),
+            python: None,
             search_paths: Vec::new(),
             workers: 2,
             deadline_seconds: 60,

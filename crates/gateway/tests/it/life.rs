@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use verbatim_dialects::Sampling;
-use verbatim_gateway::{Access, IpNet};
+use verbatim_gateway::{Access, IpNet, Limits};
 use verbatim_session::{Quota, Settings};
 
 use crate::support::{Server, Setting, text, user};
@@ -166,5 +167,26 @@ async fn hosts_of_a_trusted_network_need_no_key() {
         let server = Server::with(Setting { access, ..Setting::default() }, [text("a")]).await;
         let opened = server.client.post(format!("{}/sessions", server.url)).send().await.unwrap();
         assert_eq!(opened.status(), status, "{trusted:?}");
+    }
+}
+
+/// An idle connection is closed after as long as it may be, and not before.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_may_be_idle_for_as_long_as_it_is_told() {
+    for (idle, answered) in [(Duration::from_secs(60), true), (Duration::from_millis(50), false)] {
+        let limits = Limits { idle, ..Limits::default() };
+        let server = Server::with(Setting { limits, ..Setting::default() }, [text("a")]).await;
+        let address = server.url.strip_prefix("http://").unwrap();
+        let mut socket = tokio::net::TcpStream::connect(address).await.unwrap();
+        let head = format!("GET /health HTTP/1.1\r\nhost: {address}\r\n\r\n");
+        let mut buffer = vec![0; 4096];
+        socket.write_all(head.as_bytes()).await.unwrap();
+        assert!(socket.read(&mut buffer).await.unwrap() > 0);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        let again = async {
+            socket.write_all(head.as_bytes()).await?;
+            socket.read(&mut buffer).await
+        };
+        assert_eq!(again.await.is_ok_and(|read| read > 0), answered, "{idle:?}");
     }
 }
