@@ -109,4 +109,4 @@ def test_a_post_processor_cannot_make_observations_train(tmp_path: pathlib.Path)
     with hooked(tmp_path, "plugins.postprocessor=hooked:greedy") as server:
         refused = samples(branched(server))
         assert (refused.status, refused.json()["error"]["code"]) == (422, "hook_failed")
-        assert "observation" in refused.json()["error"]["message"]
+        assert "no engine sampled" in refused.json()["error"]["message"]
