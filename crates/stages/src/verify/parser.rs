@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use serde::Serialize;
 use serde_json::json;
-use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool};
+use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool, ToolCall};
 use verbatim_engine::{
     AttemptId, Conversation, Ending, Engine, EngineError, Params, Piece, Prompt, SessionKey,
 };
@@ -146,7 +146,7 @@ pub async fn parser(
         holds: false,
     };
     for reply in 0..asking.replies {
-        let (mut setup, messages) = question(reply);
+        let (mut setup, messages) = question(family, reply);
         setup.template.clone_from(template);
         let (ids, start, theirs) = ask(family, engine, &setup, messages, asking, reply).await?;
         let scene = Scene { setup: &setup, opened: 0 };
@@ -176,8 +176,9 @@ pub async fn parser(
     Ok(report)
 }
 
-/// Every other question declares a tool.
-fn question(number: usize) -> (Setup, Vec<Message>) {
+/// Every other question declares a tool, if the family has a format for that, and follows one that was
+/// answered with it: a small model calls where it has seen a call.
+fn question(family: &dyn Family, number: usize) -> (Setup, Vec<Message>) {
     let cities = ["Oslo", "Lima", "Kyoto", "Accra", "Quito"];
     let city = cities[number % cities.len()];
     let text = match number % 4 {
@@ -186,18 +187,47 @@ fn question(number: usize) -> (Setup, Vec<Message>) {
         2 => format!("Look up the weather in {city} and in Hanoi at once: two calls."),
         _ => format!("Think about what {city} is known for, then name one thing."),
     };
+    let asked = Message::new(Role::User, text.as_str());
+    let setup = Setup { tools: vec![weather()], ..Setup::default() };
+    let scene = Scene { setup: &setup, opened: 0 };
+    let declared = family.open(scene, std::slice::from_ref(&asked)).is_ok();
+    if number.is_multiple_of(2) && declared {
+        let calls = if number.is_multiple_of(4) { 1 } else { 2 };
+        (setup, answered(calls).into_iter().chain([asked]).collect())
+    } else {
+        (Setup::default(), vec![asked])
+    }
+}
+
+fn weather() -> Tool {
     let city = json!({"type": "string", "description": "A city's name"});
     let days = json!({"type": "integer", "description": "Days ahead"});
     let parameters =
         json!({"type": "object", "properties": {"city": city, "days": days}, "required": ["city"]});
     let function =
         json!({"name": "get_weather", "description": "The weather in a city", "parameters": parameters});
-    let tools = if number.is_multiple_of(2) {
-        vec![Tool(json!({"type": "function", "function": function}))]
-    } else {
-        Vec::new()
+    Tool(json!({"type": "function", "function": function}))
+}
+
+/// A question that so many calls answered.
+fn answered(calls: usize) -> Vec<Message> {
+    let cities = ["Cairo", "Turin"];
+    let call = |nth: usize| ToolCall {
+        id: Some(format!("call0000{nth}")),
+        name: "get_weather".into(),
+        arguments: Arguments::Json(json!({"city": cities[nth]})),
     };
-    (Setup { tools, ..Setup::default() }, vec![Message::new(Role::User, text.as_str())])
+    let result = |nth: usize| Message {
+        tool_call_id: Some(format!("call0000{nth}")),
+        name: Some("get_weather".into()),
+        ..Message::new(Role::Tool, r#"{"degrees": 31}"#)
+    };
+    let asked = format!("How is the weather in {}?", cities[..calls].join(" and in "));
+    let called = Message { tool_calls: (0..calls).map(call).collect(), ..Message::new(Role::Assistant, "") };
+    let mut messages = vec![Message::new(Role::User, asked.as_str()), called];
+    messages.extend((0..calls).map(result));
+    messages.push(Message::new(Role::Assistant, "It has 31 degrees there."));
+    messages
 }
 
 async fn ask(

@@ -6,7 +6,7 @@
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::{Plan, Step};
+use super::{Plan, Roles, Step};
 
 /// Why a turn did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,7 @@ pub(crate) struct Agent {
     client: Client,
     root: String,
     token: String,
+    /// The declarations; null where the family has no format for them.
     tools: Value,
     messages: Vec<Value>,
     max_tokens: u32,
@@ -60,7 +61,12 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Opens a session.
-    pub(crate) async fn open(url: &str, plan: &Plan, number: usize) -> Result<Self, AgentError> {
+    pub(crate) async fn open(
+        url: &str,
+        plan: &Plan,
+        roles: &Roles,
+        number: usize,
+    ) -> Result<Self, AgentError> {
         let client = Client::new();
         let opened = answer(client.post(format!("{url}/sessions")).json(&json!({}))).await?;
         let token = opened["session_id"].as_str().map(str::to_owned);
@@ -70,7 +76,8 @@ impl Agent {
         let parameters = json!({"type": "object", "properties": {"city": city}, "required": ["city"]});
         let function =
             json!({"name": "get_weather", "description": "The weather in a city", "parameters": parameters});
-        let tools = json!([{"type": "function", "function": function}]);
+        let tools =
+            if roles.tool { json!([{"type": "function", "function": function}]) } else { Value::Null };
         let (max_tokens, temperature) = (plan.max_tokens, plan.temperature);
         let root = url.to_owned();
         Ok(Self {
@@ -93,7 +100,10 @@ impl Agent {
     /// Takes one turn.
     pub(crate) async fn take(&mut self, step: Step) -> Result<Taken, AgentError> {
         self.prepare(step);
-        let mut body = json!({"messages": self.messages, "tools": self.tools, "max_tokens": self.max_tokens});
+        let mut body = json!({"messages": self.messages, "max_tokens": self.max_tokens});
+        if !self.tools.is_null() {
+            body["tools"] = self.tools.clone();
+        }
         if let Some(temperature) = self.temperature {
             body["temperature"] = json!(temperature);
         }
@@ -123,6 +133,9 @@ impl Agent {
             Step::Task => {
                 let (one, two) = (self.next_place(), self.next_place());
                 self.say("system", "You look things up with the tools you have, one call at a time.");
+                if !self.tools.is_null() {
+                    self.show();
+                }
                 self.say("user", &format!("How is the weather in {one}, and how in {two}? Look it up."));
             }
             Step::Tool => {
@@ -153,6 +166,19 @@ impl Agent {
                 self.say("user", "Where is it warmest?");
             }
         }
+    }
+
+    /// A question that was answered with a call: a small model calls where it has seen a call.
+    fn show(&mut self) {
+        let function = json!({"name": "get_weather", "arguments": r#"{"city": "Cairo"}"#});
+        let call = json!({"id": "call00000", "type": "function", "function": function});
+        self.say("user", "How is the weather in Cairo? Look it up.");
+        self.messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
+        let result = r#"{"degrees": 31, "sky": "clear"}"#;
+        self.messages.push(
+            json!({"role": "tool", "tool_call_id": "call00000", "name": "get_weather", "content": result}),
+        );
+        self.say("assistant", "It has 31 degrees in Cairo, and the sky is clear.");
     }
 
     /// Answers what the last turn called; returns how many results that were.
