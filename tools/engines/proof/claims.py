@@ -14,7 +14,8 @@ SGLANG_FLAGS = ("--incremental-streaming-output", "--tool-call-parser", "qwen25"
 SMOLLM2, CODER = "SmolLM2-135M-Instruct", "Qwen2.5-Coder-0.5B-Instruct"
 QWEN = "qwen25-coder-0.5b-instruct"
 
-# An engine as it is started, with the name of its model. SmolLM2 never writes a call; Qwen2.5-Coder does.
+# An engine as it is started, with the name of its model. Qwen2.5-Coder of this size writes calls
+# without their mark, which is content for every parser; SmolLM2 writes them where it has seen some.
 VARIANTS = (
     (Variant("verify-sglang-coder", "sglang", "float32", SGLANG_FLAGS, (), QWEN), CODER),
     (Variant("verify-vllm-coder", "vllm", "float32", HERMES, (), QWEN), CODER),

@@ -176,15 +176,15 @@ pub async fn parser(
     Ok(report)
 }
 
-/// Every other question declares a tool, if the family has a format for that, and follows one that was
-/// answered with it: a small model calls where it has seen a call.
+/// Every other question declares a tool, if the family has a format for that, and follows some that
+/// were answered with it: a small model calls where it has seen calls.
 fn question(family: &dyn Family, number: usize) -> (Setup, Vec<Message>) {
     let cities = ["Oslo", "Lima", "Kyoto", "Accra", "Quito"];
     let city = cities[number % cities.len()];
     let text = match number % 4 {
         0 => format!("How is the weather in {city}? Call the tool."),
         1 => format!("Say one sentence about {city}."),
-        2 => format!("Look up the weather in {city} and in Hanoi at once: two calls."),
+        2 => format!("How is the weather in {city} and in Hanoi? Call the tool."),
         _ => format!("Think about what {city} is known for, then name one thing."),
     };
     let asked = Message::new(Role::User, text.as_str());
@@ -209,24 +209,37 @@ fn weather() -> Tool {
     Tool(json!({"type": "function", "function": function}))
 }
 
-/// A question that so many calls answered.
+/// Questions that so many calls each answered.
 fn answered(calls: usize) -> Vec<Message> {
-    let cities = ["Cairo", "Turin"];
-    let call = |nth: usize| ToolCall {
-        id: Some(format!("call0000{nth}")),
+    let cities = ["Cairo", "Turin", "Dakar", "Sofia", "Dhaka", "Minsk"];
+    cities
+        .chunks(calls)
+        .take(3)
+        .enumerate()
+        .flat_map(|(nth, cities)| one_answered(nth * calls, cities))
+        .collect()
+}
+
+fn one_answered(from: usize, cities: &[&str]) -> Vec<Message> {
+    let id = |nth: usize| Some(format!("call{:05}", from + nth));
+    let call = |(nth, city): (usize, &&str)| ToolCall {
+        id: id(nth),
         name: "get_weather".into(),
-        arguments: Arguments::Json(json!({"city": cities[nth]})),
+        arguments: Arguments::Json(json!({"city": city})),
     };
     let result = |nth: usize| Message {
-        tool_call_id: Some(format!("call0000{nth}")),
+        tool_call_id: id(nth),
         name: Some("get_weather".into()),
-        ..Message::new(Role::Tool, r#"{"degrees": 31}"#)
+        ..Message::new(Role::Tool, format!("{{\"degrees\": {}}}", 17 + from + nth).as_str())
     };
-    let asked = format!("How is the weather in {}?", cities[..calls].join(" and in "));
-    let called = Message { tool_calls: (0..calls).map(call).collect(), ..Message::new(Role::Assistant, "") };
-    let mut messages = vec![Message::new(Role::User, asked.as_str()), called];
-    messages.extend((0..calls).map(result));
-    messages.push(Message::new(Role::Assistant, "It has 31 degrees there."));
+    let tool_calls = cities.iter().enumerate().map(call).collect();
+    let asked = format!("How is the weather in {}? Call the tool.", cities.join(" and in "));
+    let mut messages = vec![
+        Message::new(Role::User, asked.as_str()),
+        Message { tool_calls, ..Message::new(Role::Assistant, "") },
+    ];
+    messages.extend((0..cities.len()).map(result));
+    messages.push(Message::new(Role::Assistant, "It is mild there."));
     messages
 }
 

@@ -168,17 +168,19 @@ impl Agent {
         }
     }
 
-    /// A question that was answered with a call: a small model calls where it has seen a call.
+    /// Questions that were answered with a call each: a small model calls where it has seen calls.
     fn show(&mut self) {
-        let function = json!({"name": "get_weather", "arguments": r#"{"city": "Cairo"}"#});
-        let call = json!({"id": "call00000", "type": "function", "function": function});
-        self.say("user", "How is the weather in Cairo? Look it up.");
-        self.messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
-        let result = r#"{"degrees": 31, "sky": "clear"}"#;
-        self.messages.push(
-            json!({"role": "tool", "tool_call_id": "call00000", "name": "get_weather", "content": result}),
-        );
-        self.say("assistant", "It has 31 degrees in Cairo, and the sky is clear.");
+        for (nth, (place, degrees)) in [("Cairo", 31), ("Turin", 17), ("Dakar", 28)].into_iter().enumerate() {
+            let id = format!("call0000{nth}");
+            let function = json!({"name": "get_weather", "arguments": format!("{{\"city\": \"{place}\"}}")});
+            let call = json!({"id": id, "type": "function", "function": function});
+            let result = format!("{{\"degrees\": {degrees}, \"sky\": \"clear\"}}");
+            self.say("user", &format!("And in {place}? Look it up."));
+            self.messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
+            self.messages
+                .push(json!({"role": "tool", "tool_call_id": id, "name": "get_weather", "content": result}));
+            self.say("assistant", &format!("It has {degrees} degrees in {place}, and the sky is clear."));
+        }
     }
 
     /// Answers what the last turn called; returns how many results that were.
