@@ -25,8 +25,8 @@ VARIANTS = (
     (Variant("verify-llamacpp", "llamacpp", "float32", (), ()), SMOLLM2),
 )
 # As many and as long as a CPU takes in a few minutes.
-SESSION = ("--sessions", "2", "--cycles", "1", "--max-tokens", "160", "--temperature", "0.7")
-PARSER = ("--replies", "12", "--max-tokens", "96", "--temperature", "0.7")
+SESSION = ("--sessions", "2", "--cycles", "1", "--max-tokens", "160", "--temperature", "0.2")
+PARSER = ("--replies", "12", "--max-tokens", "96", "--temperature", "0.2")
 
 
 def chosen(names: list[str]) -> list[tuple[Variant, str]]:

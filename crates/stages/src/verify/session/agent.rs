@@ -131,23 +131,23 @@ impl Agent {
     fn prepare(&mut self, step: Step) {
         match step {
             Step::Task => {
-                let (one, two) = (self.next_place(), self.next_place());
+                let place = self.next_place();
                 self.say("system", "You look things up with the tools you have, one call at a time.");
                 if !self.tools.is_null() {
                     self.show();
                 }
-                self.say("user", &format!("How is the weather in {one}, and how in {two}? Look it up."));
+                self.say("user", &format!("And in {place}? Look it up."));
             }
             Step::Tool => {
                 if self.results() == 0 {
                     let place = self.next_place();
-                    self.say("user", &format!("Look up {place} with the tool, please."));
+                    self.say("user", &format!("And in {place}? Look it up."));
                 }
             }
             Step::User => {
                 self.results();
                 let place = self.next_place();
-                self.say("user", &format!("And in {place}? Look that up as well."));
+                self.say("user", &format!("And in {place}? Look it up."));
             }
             Step::System => {
                 self.results();
