@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Write one set of float32 numbers for every engine, from SmolLM2's quantised GGUF file.
+"""Write one set of numbers for every engine, from a quantised GGUF file of SmolLM2 or Qwen2.5.
 
-usage: weights.py MODEL.gguf OUT
+usage: weights.py MODEL.gguf OUT [TOKENIZER]
 
 OUT/hf              a Hugging Face folder, for SGLang and vLLM
-OUT/float32.gguf    a GGUF file, for llama-server
+OUT/float32.gguf    a GGUF file, for llama-server; not of Qwen2.5, of which it serves MODEL.gguf
 
-Both hold each tensor of MODEL.gguf dequantised to float32: the same numbers, bit by bit. The folder has
-the rows of the query and key projections in Hugging Face's order, for llama.cpp keeps them permuted.
+TOKENIZER is the folder of Qwen2.5's tokenizer; SmolLM2's is in its file. SmolLM2's numbers are float32,
+Qwen2.5's float16, half as much to keep. Both files of SmolLM2 hold each tensor of MODEL.gguf dequantised:
+the same numbers, bit by bit. The folder has the rows of the query and key projections in Hugging Face's
+order, for llama.cpp keeps Llama's permuted.
 Nothing is done when both are there.
 """
 import importlib.util
@@ -21,6 +23,7 @@ from safetensors.numpy import save_file
 
 HERE = pathlib.Path(__file__).resolve().parent
 FILE_TYPE_F32 = 0
+ARCHITECTURES = {"llama": "LlamaForCausalLM", "qwen2": "Qwen2ForCausalLM"}
 NAMES = {
     "attn_norm": "input_layernorm",
     "attn_q": "self_attn.q_proj",
@@ -33,6 +36,7 @@ NAMES = {
     "ffn_down": "mlp.down_proj",
     "token_embd": "model.embed_tokens",
     "output_norm": "model.norm",
+    "output": "lm_head",
 }
 
 
@@ -54,35 +58,42 @@ def hf_name(name: str) -> str:
 def hf_order(name: str, rows: numpy.ndarray, settings: dict) -> numpy.ndarray:
     """llama.cpp rotates neighbouring rows of a head; Hugging Face rotates row i with row i + width / 2."""
     heads = {"attn_q": "head_count", "attn_k": "head_count_kv"}.get(name.split(".")[-2])
-    if heads is None:
+    if heads is None or settings["general.architecture"] != "llama":
         return rows
     count = settings[f"llama.attention.{heads}"]
     return rows.reshape(count, -1, 2, rows.shape[1]).swapaxes(1, 2).reshape(rows.shape)
 
 
-def write_folder(out: pathlib.Path, source: pathlib.Path, settings: dict, tensors: dict) -> None:
+def qwen25(folder: pathlib.Path) -> tuple[dict, str]:
+    """The same of Qwen2.5, from the asset of its tokenizer."""
+    template = json.loads((folder / "tokenizer_config.json").read_text())["chat_template"]
+    return json.loads((folder / "tokenizer.json").read_text()), template
+
+
+def write_folder(out: pathlib.Path, tokenizer: dict, template: str, settings: dict, tensors: dict) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    tokenizer, template = smollm2(source)
+    family = settings["general.architecture"]
     spelling = {token["id"]: token["content"] for token in tokenizer["added_tokens"]}
     bos, eos, pad = (settings[f"tokenizer.ggml.{kind}_token_id"] for kind in ("bos", "eos", "padding"))
+    bias = "model.layers.0.self_attn.q_proj.bias" in map(hf_name, tensors)
     ends = {"bos_token_id": bos, "eos_token_id": eos, "pad_token_id": pad}
     config = {
-        "architectures": ["LlamaForCausalLM"],
-        "model_type": "llama",
-        "dtype": "float32",
-        "attention_bias": False,
+        "architectures": [ARCHITECTURES[family]],
+        "model_type": family,
+        "dtype": str(next(iter(tensors.values())).dtype),
+        "attention_bias": bias,
         "hidden_act": "silu",
-        "hidden_size": settings["llama.embedding_length"],
-        "intermediate_size": settings["llama.feed_forward_length"],
-        "max_position_embeddings": settings["llama.context_length"],
+        "hidden_size": settings[f"{family}.embedding_length"],
+        "intermediate_size": settings[f"{family}.feed_forward_length"],
+        "max_position_embeddings": settings[f"{family}.context_length"],
         "mlp_bias": False,
-        "num_attention_heads": settings["llama.attention.head_count"],
-        "num_hidden_layers": settings["llama.block_count"],
-        "num_key_value_heads": settings["llama.attention.head_count_kv"],
-        "rms_norm_eps": round(settings["llama.attention.layer_norm_rms_epsilon"], 10),
-        "rope_theta": settings["llama.rope.freq_base"],
+        "num_attention_heads": settings[f"{family}.attention.head_count"],
+        "num_hidden_layers": settings[f"{family}.block_count"],
+        "num_key_value_heads": settings[f"{family}.attention.head_count_kv"],
+        "rms_norm_eps": round(settings[f"{family}.attention.layer_norm_rms_epsilon"], 10),
+        "rope_theta": settings[f"{family}.rope.freq_base"],
         "tie_word_embeddings": "output.weight" not in tensors,
-        "vocab_size": settings["llama.vocab_size"],
+        "vocab_size": len(tensors["token_embd.weight"]),
         **ends,
     }
     files = {
@@ -95,7 +106,7 @@ def write_folder(out: pathlib.Path, source: pathlib.Path, settings: dict, tensor
             "eos_token": spelling[eos],
             "pad_token": spelling[pad],
             "clean_up_tokenization_spaces": False,
-            "model_max_length": settings["llama.context_length"],
+            "model_max_length": settings[f"{family}.context_length"],
             "chat_template": template,
         },
     }
@@ -122,21 +133,25 @@ def write_gguf(out: pathlib.Path, reader: gguf.GGUFReader, settings: dict, tenso
     writer.close()
 
 
-def main(source: pathlib.Path, out: pathlib.Path) -> None:
+def main(source: pathlib.Path, out: pathlib.Path, tokenizer: pathlib.Path | None = None) -> None:
     done = out / ".done"
     if done.exists():
         return
     reader = gguf.GGUFReader(source)
     settings = {name: field.contents() for name, field in reader.fields.items()}
-    assert settings["general.architecture"] == "llama", "only llama's tensors are known here"
-    tensors = {t.name: gguf.dequantize(t.data, t.tensor_type).astype(numpy.float32) for t in reader.tensors}
-    write_folder(out / "hf", source, settings, tensors)
-    write_gguf(out / "float32.gguf", reader, settings, tensors)
+    family = settings["general.architecture"]
+    assert family in ARCHITECTURES, f"the tensors of {family} are not known here"
+    dtype = numpy.float32 if family == "llama" else numpy.float16
+    tensors = {t.name: gguf.dequantize(t.data, t.tensor_type).astype(dtype) for t in reader.tensors}
+    words = qwen25(tokenizer) if tokenizer else smollm2(source)
+    write_folder(out / "hf", *words, settings, tensors)
+    if family == "llama":
+        write_gguf(out / "float32.gguf", reader, settings, tensors)
     done.touch()
-    print(f"{out}: {sum(rows.size for rows in tensors.values()):,} numbers in float32", file=sys.stderr)
+    print(f"{out}: {sum(rows.size for rows in tensors.values()):,} numbers in {dtype.__name__}", file=sys.stderr)
 
 
 if __name__ == "__main__":
-    if len(sys.argv) != 3:
+    if len(sys.argv) not in (3, 4):
         sys.exit(__doc__)
-    main(pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2]))
+    main(*map(pathlib.Path, sys.argv[1:]))

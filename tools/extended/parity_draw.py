@@ -5,6 +5,7 @@ A seed gives the same turns everywhere. Nothing here knows how a format is parse
 
 import json
 import random
+import re
 
 TOOLS = [
     {
@@ -81,6 +82,15 @@ def message(draw: random.Random, thinks: bool, family: str) -> dict:
     if not calls or draw.random() < 0.5:
         said["content"] = {"text": sentence(draw)}
     return said
+
+
+def as_sampled(draw: random.Random, text: str) -> str:
+    """A turn in harmony with its calls' headers as a model samples them: the recipient after the channel, and a
+    mark before what the text is. History has them in the other order; one turn in five keeps that."""
+    if draw.random() < 0.2:
+        return text
+    header = r" to=(functions\.[^<]*)<\|channel\|>commentary json<\|message\|>"
+    return re.sub(header, r"<|channel|>commentary to=\1 <|constrain|>json<|message|>", text)
 
 
 FRAGMENTS = [

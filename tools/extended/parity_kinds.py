@@ -8,7 +8,8 @@ import pathlib
 import re
 
 DOC = pathlib.Path(__file__).resolve().parents[2] / "docs" / "parity.md"
-OPENERS = ("<think>", "[THINK]")
+OPENERS = ("<think>", "[THINK]", "<|channel|>analysis<|message|>")
+HANGS = "hangs"
 
 
 def kinds(family: str, text: str, whole: bool, ours: dict, theirs: dict, tools: list[dict]) -> list[str]:
@@ -16,7 +17,7 @@ def kinds(family: str, text: str, whole: bool, ours: dict, theirs: dict, tools: 
     if "error" in ours:
         return ["we fail"]
     if "error" in theirs:
-        return ["they fail"]
+        return ["they hang" if theirs["error"] == HANGS else "they fail"]
     found = {
         _reasoning(text, ours, theirs),
         _content(text, ours, theirs),

@@ -28,6 +28,7 @@ NAMES = {
     "deepseekv4": ("deepseek-v4", "deepseekv4"),
     "llama3": (None, "llama3"),
     "mistral": ("mistral", "mistral"),
+    "gptoss": ("gpt-oss", "gpt-oss"),
 }
 
 

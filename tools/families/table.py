@@ -59,7 +59,7 @@ of `qwen3` hold for all families.
 def counted():
     with tempfile.TemporaryDirectory() as folder:
         environment = {**os.environ, "VERBATIM_EVIDENCE": folder}
-        subprocess.run(["cargo", "test", "--quiet", "-p", "verbatim-families", "--test", "it", "each::"], cwd=ROOT, env=environment, check=True)
+        subprocess.run(["cargo", "test", "--quiet", "--workspace", "--test", "it", "each::"], cwd=ROOT, env=environment, check=True)
         return {path.name: int(path.read_text()) for path in pathlib.Path(folder).iterdir()}
 
 

@@ -3,7 +3,7 @@ they should not have, with texts that renderers trip over."""
 import json
 import random
 
-COUNT = 140
+COUNT = 170
 
 TEXTS = [
     "Hi", "ok", "", " ", "\n", "\n\n", "a\n", "\nb", "  two  spaces  ", "tab\there\t", "line one\nline two\r\nline three",

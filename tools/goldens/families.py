@@ -334,14 +334,15 @@ class Assets:
     def vocabulary(self, name, family):
         key = (family if name == "surrogate" else name, FAMILIES[family].spoken is None)
         if key not in self.known:
-            self.known[key] = Vocabulary(self._config(name, family), FAMILIES[family].spoken)
+            self.known[key] = Vocabulary(self.config(name, family), FAMILIES[family].spoken)
             if family.startswith("kimi"):
                 program = (self.home / "kimi-declaration" / "kimi_k2_5_tool_declaration_ts.py").read_text()
                 self.known[key].declare = encoders.kimi_declared(program)
                 self.known[key].argument_text = True
         return self.known[key]
 
-    def _config(self, name, family):
+    def config(self, name, family):
+        """The tokenizer.json of a vocabulary; of a surrogate with the family's special tokens."""
         if name == "smollm2-135m-instruct":
             return gguf.smollm2(self.home / name / "model.gguf")[0]
         config = json.loads((self.home / ("surrogate" if name == "surrogate" else name) / "tokenizer.json").read_text())

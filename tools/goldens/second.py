@@ -163,6 +163,8 @@ KINDS = [
      "A system message that is not the first: the package refuses it, or shows it where the template does not. The template, which is what engines run."),
     ("an orphaned result", None, lambda c, m, v, d, o, t: roles(c)[0] == "tool",
      "A result that comes first: the package opens a turn for it, the template does not. The package; the families' rules do the same."),
+    ("an assistant's turn first", ["llama3"], lambda c, m, v, d, o, t: [r for r in roles(c) if r != "system"][:1] == ["assistant"] and bool(d),
+     "Tools are declared to the user, and an assistant speaks first: the package refuses, the template shows the turn as a user's. The package; so does rule 2 of `llama3`."),
     ("the same text in other tokens", None, lambda c, m, v, d, o, t: same_text(v, o, t),
      "The package encodes a message apart from the words around it, so that newlines at its border are other tokens; the template is encoded as one text. The template, for history; what a model samples keeps its tokens in both."),
     ("efforts of another revision", ["deepseekv4"], lambda c, m, v, d, o, t: "reasoning_effort" in m,

@@ -85,6 +85,22 @@ const RULES: &[Rule] = &[
         assistant: &["<|message_model|>"],
         ..CHATML
     },
+    // A header may be written in two orders, so that what is in it is text; a sampled answer ends
+    // otherwise than the same in history.
+    Rule {
+        families: &["gptoss"],
+        special: &["<|start|>", "<|end|>", "<|call|>", "<|return|>"],
+        trailing: &["<|end|>", "<|return|>"],
+        assistant: &["<|start|>assistant"],
+        ..CHATML
+    },
+    Rule { families: &["gemma3"], assistant: &["<start_of_turn>model"], ..CHATML },
+    Rule {
+        families: &["llama3"],
+        trailing: &[],
+        assistant: &["<|start_header_id|>assistant<|end_header_id|>"],
+        ..CHATML
+    },
     Rule { families: &["mistral"], trailing: &[], assistant: &["[/INST]", "[/TOOL_RESULTS]"], ..CHATML },
 ];
 

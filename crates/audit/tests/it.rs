@@ -13,25 +13,27 @@ use verbatim_families::{Family, Scene, load};
 use verbatim_tokenizer::{HfTokenizer, Piece, SpecialSplitter};
 use verbatim_tokens::TokenId;
 
+fn load_with(name: &str, vocabulary: &str) -> Arc<dyn Family> {
+    let home = std::env::var_os("VERBATIM_CACHE")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")), PathBuf::from);
+    let path = home.join("assets").join(vocabulary).join("tokenizer.json");
+    let json = std::fs::read(&path).unwrap_or_else(|error| {
+        panic!("{}: {error}; run `python3 tools/fetch.py {vocabulary}`", path.display())
+    });
+    load(name, Arc::new(HfTokenizer::from_json(&json).unwrap()), None, &Map::new()).unwrap()
+}
+
 fn family() -> Arc<dyn Family> {
     static FAMILY: OnceLock<Arc<dyn Family>> = OnceLock::new();
-    let load_once = || {
-        let home = std::env::var_os("VERBATIM_CACHE").map_or_else(
-            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")),
-            PathBuf::from,
-        );
-        let path = home.join("assets/tokenizer-qwen3/tokenizer.json");
-        let json = std::fs::read(&path).unwrap_or_else(|error| {
-            panic!("{}: {error}; run `python3 tools/fetch.py tokenizer-qwen3`", path.display())
-        });
-        load("qwen3", Arc::new(HfTokenizer::from_json(&json).unwrap()), None, &Map::new()).unwrap()
-    };
-    Arc::clone(FAMILY.get_or_init(load_once))
+    Arc::clone(FAMILY.get_or_init(|| load_with("qwen3", "tokenizer-qwen3")))
 }
 
 /// The ids of text that spells its special tokens.
 fn ids(text: &str) -> Vec<TokenId> {
-    let family = family();
+    spelt(&*family(), text)
+}
+
+fn spelt(family: &dyn Family, text: &str) -> Vec<TokenId> {
     let mut ids = Vec::new();
     for piece in SpecialSplitter::new(&**family.tokenizer(), |_| true).split(text) {
         match piece {
@@ -151,6 +153,38 @@ fn a_sampled_session_is_its_own_canonical_render() {
     talk.push(calls);
     let comparator = Comparator::of(&*family);
     assert_eq!(comparator.compare(&canonical(&*family, scene, &talk).unwrap(), &kept), vec![]);
+}
+
+/// What differs between two texts of a family.
+fn differs(family: &dyn Family, expected: &str, actual: &str) -> Vec<Kind> {
+    let found = Comparator::of(family).compare(&spelt(family, expected), &spelt(family, actual));
+    found.iter().map(|found| found.kind).collect()
+}
+
+#[test]
+fn a_harmony_answer_may_end_in_either_token_and_its_header_is_text_of_the_assistant() {
+    let family = load_with("gptoss", "tokenizer-gptoss");
+    let talk =
+        |user: &str, said: &str| format!("<|start|>user<|message|>{user}<|end|><|start|>assistant{said}");
+    let answer = talk("Hi", "<|channel|>final<|message|>Ho");
+    let differ = |expected: &str, actual: &str| differs(&*family, expected, actual);
+    assert_eq!(differ(&format!("{answer}<|end|>"), &format!("{answer}<|return|>")), vec![]);
+    let call = |header: &str| talk("Hi", &format!("{header}<|message|>{{}}<|call|>"));
+    let (history, sampled) =
+        (" to=functions.f<|channel|>commentary json", "<|channel|>commentary to=functions.f json");
+    assert_eq!(differ(&call(history), &call(sampled)), vec![Kind::AssistantText]);
+    let other = talk("Hey", "<|channel|>final<|message|>Ho");
+    assert_eq!(differ(&answer, &other), vec![Kind::NonAssistantText]);
+}
+
+#[test]
+fn gemmas_assistant_is_the_model() {
+    let family = load_with("gemma3", "tokenizer-gemma3");
+    let turn = |role: &str, text: &str| format!("<start_of_turn>{role}\n{text}<end_of_turn>\n");
+    let talk = |user: &str, said: &str| format!("<bos>{}{}", turn("user", user), turn("model", said));
+    assert_eq!(differs(&*family, &talk("Hi", "Ho"), &talk("Hi", "Ha")), vec![Kind::AssistantText]);
+    assert_eq!(differs(&*family, &talk("Hi", "Ho"), &talk("Hey", "Ho")), vec![Kind::NonAssistantText]);
+    assert_eq!(differs(&*family, &talk("Hi", "Ho"), talk("Hi", "Ho").trim_end()), vec![]);
 }
 
 proptest! {

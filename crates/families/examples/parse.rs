@@ -63,8 +63,11 @@ fn answer(line: &str) -> Result<Value, Box<dyn std::error::Error>> {
         "say" => {
             let message = asked.message.ok_or("no message")?;
             let mut ids = model.family.reply(scene, usual, &message)?;
-            // The stop token is the engine's to see, not the parser's.
-            ids.pop();
+            // The stop token is the engine's to see, not the parser's; but harmony's says that a call is whole.
+            let call = model.tokenizer.special("<|call|>");
+            if call.is_none() || ids.last().copied() != call {
+                ids.pop();
+            }
             Ok(json!({"text": model.spell(&ids), "start": word(usual)}))
         }
         "read" => {

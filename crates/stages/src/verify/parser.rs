@@ -9,7 +9,7 @@ use std::sync::Arc;
 use futures::StreamExt;
 use serde::Serialize;
 use serde_json::json;
-use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool};
+use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool, ToolCall};
 use verbatim_engine::{
     AttemptId, Conversation, Ending, Engine, EngineError, Params, Piece, Prompt, SessionKey,
 };
@@ -146,7 +146,7 @@ pub async fn parser(
         holds: false,
     };
     for reply in 0..asking.replies {
-        let (mut setup, messages) = question(reply);
+        let (mut setup, messages) = question(family, reply);
         setup.template.clone_from(template);
         let (ids, start, theirs) = ask(family, engine, &setup, messages, asking, reply).await?;
         let scene = Scene { setup: &setup, opened: 0 };
@@ -176,28 +176,71 @@ pub async fn parser(
     Ok(report)
 }
 
-/// Every other question declares a tool.
-fn question(number: usize) -> (Setup, Vec<Message>) {
+/// Every other question declares a tool, if the family has a format for that, and follows some that
+/// were answered with it: a small model calls where it has seen calls.
+fn question(family: &dyn Family, number: usize) -> (Setup, Vec<Message>) {
     let cities = ["Oslo", "Lima", "Kyoto", "Accra", "Quito"];
     let city = cities[number % cities.len()];
     let text = match number % 4 {
         0 => format!("How is the weather in {city}? Call the tool."),
         1 => format!("Say one sentence about {city}."),
-        2 => format!("Look up the weather in {city} and in Hanoi at once: two calls."),
+        2 => format!("How is the weather in {city} and in Hanoi? Call the tool."),
         _ => format!("Think about what {city} is known for, then name one thing."),
     };
+    let asked = Message::new(Role::User, text.as_str());
+    let setup = Setup { tools: vec![weather()], ..Setup::default() };
+    let scene = Scene { setup: &setup, opened: 0 };
+    let declared = family.open(scene, std::slice::from_ref(&asked)).is_ok();
+    if number.is_multiple_of(2) && declared {
+        let calls = if number.is_multiple_of(4) { 1 } else { 2 };
+        (setup, answered(calls).into_iter().chain([asked]).collect())
+    } else {
+        (Setup::default(), vec![asked])
+    }
+}
+
+fn weather() -> Tool {
     let city = json!({"type": "string", "description": "A city's name"});
     let days = json!({"type": "integer", "description": "Days ahead"});
     let parameters =
         json!({"type": "object", "properties": {"city": city, "days": days}, "required": ["city"]});
     let function =
         json!({"name": "get_weather", "description": "The weather in a city", "parameters": parameters});
-    let tools = if number.is_multiple_of(2) {
-        vec![Tool(json!({"type": "function", "function": function}))]
-    } else {
-        Vec::new()
+    Tool(json!({"type": "function", "function": function}))
+}
+
+/// Questions that so many calls each answered.
+fn answered(calls: usize) -> Vec<Message> {
+    let cities = ["Cairo", "Turin", "Dakar", "Sofia", "Dhaka", "Minsk"];
+    cities
+        .chunks(calls)
+        .take(3)
+        .enumerate()
+        .flat_map(|(nth, cities)| one_answered(nth * calls, cities))
+        .collect()
+}
+
+fn one_answered(from: usize, cities: &[&str]) -> Vec<Message> {
+    let id = |nth: usize| Some(format!("call{:05}", from + nth));
+    let call = |(nth, city): (usize, &&str)| ToolCall {
+        id: id(nth),
+        name: "get_weather".into(),
+        arguments: Arguments::Json(json!({"city": city})),
     };
-    (Setup { tools, ..Setup::default() }, vec![Message::new(Role::User, text.as_str())])
+    let result = |nth: usize| Message {
+        tool_call_id: id(nth),
+        name: Some("get_weather".into()),
+        ..Message::new(Role::Tool, format!("{{\"degrees\": {}}}", 17 + from + nth).as_str())
+    };
+    let tool_calls = cities.iter().enumerate().map(call).collect();
+    let asked = format!("How is the weather in {}? Call the tool.", cities.join(" and in "));
+    let mut messages = vec![
+        Message::new(Role::User, asked.as_str()),
+        Message { tool_calls, ..Message::new(Role::Assistant, "") },
+    ];
+    messages.extend((0..cities.len()).map(result));
+    messages.push(Message::new(Role::Assistant, "It is mild there."));
+    messages
 }
 
 async fn ask(

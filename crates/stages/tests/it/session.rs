@@ -1,9 +1,11 @@
 //! `verify session` passes what keeps the family's own render, and shows by kind and cause what does
 //! not.
 
+use verbatim_chat::{Message, Role, Setup};
+use verbatim_families::{Scene, StartState};
 use verbatim_stages::verify::{Plan, Roles, SessionReport, Step, session};
 
-use crate::world::{World, ids, official, qwen3, turn};
+use crate::world::{World, gemma3, ids, official, qwen3, turn};
 
 fn plan() -> Plan {
     Plan { sessions: 2, cycles: 2, ..Plan::default() }
@@ -77,4 +79,17 @@ async fn a_turn_that_is_cut_ends_its_session_and_is_counted() {
     assert_eq!((report.turns, report.cut), (2, 2));
     // It has no end that could be compared.
     assert!(report.holds && report.kinds.is_empty(), "{:?}", report.kinds);
+}
+
+#[tokio::test]
+async fn a_family_without_tools_is_asked_without_them() {
+    let family = gemma3();
+    let setup = Setup::default();
+    let scene = Scene { setup: &setup, opened: 0 };
+    let said =
+        family.reply(scene, StartState::Content, &Message::new(Role::Assistant, "It is mild.")).unwrap();
+    let world = World::new(family, move |_| said.clone()).await;
+    let report = verified(&world, &plan()).await;
+    assert!(report.holds, "{:?} {:?} {:?}", report.against, report.kinds, report.sessions);
+    assert_eq!(report.roles, Roles { tool: false, user: true, system: false, assistant: true });
 }

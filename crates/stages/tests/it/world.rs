@@ -16,11 +16,14 @@ use verbatim_tokenizer::{HfTokenizer, Piece, SpecialSplitter, Tokenizer};
 use verbatim_tokens::TokenId;
 
 pub(crate) fn read(file: &str) -> Vec<u8> {
+    asset("tokenizer-qwen3", file)
+}
+
+fn asset(name: &str, file: &str) -> Vec<u8> {
     let cache = std::env::var_os("VERBATIM_CACHE")
         .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")), PathBuf::from);
-    let path = cache.join("assets/tokenizer-qwen3").join(file);
-    std::fs::read(path)
-        .unwrap_or_else(|e| panic!("{file}: {e}; run `python3 tools/fetch.py tokenizer-qwen3`"))
+    let path = cache.join("assets").join(name).join(file);
+    std::fs::read(path).unwrap_or_else(|e| panic!("{file}: {e}; run `python3 tools/fetch.py {name}`"))
 }
 
 pub(crate) fn tokenizer() -> Arc<dyn Tokenizer> {
@@ -31,6 +34,12 @@ pub(crate) fn tokenizer() -> Arc<dyn Tokenizer> {
 
 pub(crate) fn qwen3() -> Arc<dyn Family> {
     load("qwen3", tokenizer(), None, &Default::default()).unwrap()
+}
+
+/// A family whose format has no tools.
+pub(crate) fn gemma3() -> Arc<dyn Family> {
+    let tokenizer = HfTokenizer::from_json(&asset("tokenizer-gemma3", "tokenizer.json")).unwrap();
+    load("gemma3", Arc::new(tokenizer), None, &Default::default()).unwrap()
 }
 
 /// Qwen3's own template, which drops old reasoning.

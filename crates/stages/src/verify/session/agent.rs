@@ -6,7 +6,7 @@
 use reqwest::Client;
 use serde_json::{Value, json};
 
-use super::{Plan, Step};
+use super::{Plan, Roles, Step};
 
 /// Why a turn did not come about.
 #[derive(Debug, thiserror::Error)]
@@ -50,6 +50,7 @@ pub(crate) struct Agent {
     client: Client,
     root: String,
     token: String,
+    /// The declarations; null where the family has no format for them.
     tools: Value,
     messages: Vec<Value>,
     max_tokens: u32,
@@ -60,7 +61,12 @@ pub(crate) struct Agent {
 
 impl Agent {
     /// Opens a session.
-    pub(crate) async fn open(url: &str, plan: &Plan, number: usize) -> Result<Self, AgentError> {
+    pub(crate) async fn open(
+        url: &str,
+        plan: &Plan,
+        roles: &Roles,
+        number: usize,
+    ) -> Result<Self, AgentError> {
         let client = Client::new();
         let opened = answer(client.post(format!("{url}/sessions")).json(&json!({}))).await?;
         let token = opened["session_id"].as_str().map(str::to_owned);
@@ -70,7 +76,8 @@ impl Agent {
         let parameters = json!({"type": "object", "properties": {"city": city}, "required": ["city"]});
         let function =
             json!({"name": "get_weather", "description": "The weather in a city", "parameters": parameters});
-        let tools = json!([{"type": "function", "function": function}]);
+        let tools =
+            if roles.tool { json!([{"type": "function", "function": function}]) } else { Value::Null };
         let (max_tokens, temperature) = (plan.max_tokens, plan.temperature);
         let root = url.to_owned();
         Ok(Self {
@@ -93,7 +100,10 @@ impl Agent {
     /// Takes one turn.
     pub(crate) async fn take(&mut self, step: Step) -> Result<Taken, AgentError> {
         self.prepare(step);
-        let mut body = json!({"messages": self.messages, "tools": self.tools, "max_tokens": self.max_tokens});
+        let mut body = json!({"messages": self.messages, "max_tokens": self.max_tokens});
+        if !self.tools.is_null() {
+            body["tools"] = self.tools.clone();
+        }
         if let Some(temperature) = self.temperature {
             body["temperature"] = json!(temperature);
         }
@@ -121,20 +131,23 @@ impl Agent {
     fn prepare(&mut self, step: Step) {
         match step {
             Step::Task => {
-                let (one, two) = (self.next_place(), self.next_place());
+                let place = self.next_place();
                 self.say("system", "You look things up with the tools you have, one call at a time.");
-                self.say("user", &format!("How is the weather in {one}, and how in {two}? Look it up."));
+                if !self.tools.is_null() {
+                    self.show();
+                }
+                self.say("user", &format!("And in {place}? Look it up."));
             }
             Step::Tool => {
                 if self.results() == 0 {
                     let place = self.next_place();
-                    self.say("user", &format!("Look up {place} with the tool, please."));
+                    self.say("user", &format!("And in {place}? Look it up."));
                 }
             }
             Step::User => {
                 self.results();
                 let place = self.next_place();
-                self.say("user", &format!("And in {place}? Look that up as well."));
+                self.say("user", &format!("And in {place}? Look it up."));
             }
             Step::System => {
                 self.results();
@@ -152,6 +165,21 @@ impl Agent {
                 self.say("assistant", "It is mild nearly everywhere.");
                 self.say("user", "Where is it warmest?");
             }
+        }
+    }
+
+    /// Questions that were answered with a call each: a small model calls where it has seen calls.
+    fn show(&mut self) {
+        for (nth, (place, degrees)) in [("Cairo", 31), ("Turin", 17), ("Dakar", 28)].into_iter().enumerate() {
+            let id = format!("call0000{nth}");
+            let function = json!({"name": "get_weather", "arguments": format!("{{\"city\": \"{place}\"}}")});
+            let call = json!({"id": id, "type": "function", "function": function});
+            let result = format!("{{\"degrees\": {degrees}, \"sky\": \"clear\"}}");
+            self.say("user", &format!("And in {place}? Look it up."));
+            self.messages.push(json!({"role": "assistant", "content": "", "tool_calls": [call]}));
+            self.messages
+                .push(json!({"role": "tool", "tool_call_id": id, "name": "get_weather", "content": result}));
+            self.say("assistant", &format!("It has {degrees} degrees in {place}, and the sky is clear."));
         }
     }
 

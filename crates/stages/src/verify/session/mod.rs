@@ -45,7 +45,7 @@ async fn one(
     comparator: &Comparator,
     number: usize,
 ) -> Result<SessionRun, AgentError> {
-    let mut agent = Agent::open(url, plan, number).await?;
+    let mut agent = Agent::open(url, plan, roles, number).await?;
     let mut run = SessionRun::default();
     let mut known: BTreeSet<(i64, String, String)> = BTreeSet::new();
     for step in plan.steps(roles) {

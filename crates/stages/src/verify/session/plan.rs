@@ -75,7 +75,7 @@ impl Step {
 /// What a family lets be appended to a sampled turn.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Roles {
-    /// Results of calls.
+    /// Declared tools, and results of calls.
     pub tool: bool,
     /// A user's message.
     pub user: bool,
@@ -89,7 +89,10 @@ impl Roles {
     /// As the family says when it is asked to render them.
     pub fn of(family: &dyn Family) -> Self {
         let tool = json!({"type": "function", "function": {"name": "f", "description": "d", "parameters": {"type": "object", "properties": {}}}});
-        let setup = Setup { tools: vec![Tool(tool)], template: Map::new() };
+        let asked = Message::new(Role::User, "x");
+        let declared = Setup { tools: vec![Tool(tool)], template: Map::new() };
+        let tools = family.open(Scene { setup: &declared, opened: 0 }, &[asked]).is_ok();
+        let setup = if tools { declared } else { Setup::default() };
         let scene = Scene { setup: &setup, opened: 0 };
         let call = ToolCall {
             id: Some("call00000".into()),
