@@ -232,6 +232,10 @@ impl Channels for GptOss {
         }
     }
 
+    fn meant_to_call(&self, text: &str) -> bool {
+        text.contains("to=")
+    }
+
     fn read(&self, text: &str, body: &str) -> Option<Call> {
         let name = function(header(text)?.recipient?)?.to_owned();
         let arguments = body.trim();

@@ -198,6 +198,14 @@ fn gptoss_keeps_what_it_cannot_read() {
     let python = "<|channel|>analysis to=python code<|message|>1+1<|call|>";
     let parsed = read(model, python);
     assert_eq!(parsed.message.content.text(), python.strip_suffix("<|call|>").unwrap());
+    assert_eq!(parsed.flaws, [Flaw::CallMalformed], "it was meant to call");
+    for broken in ["<|channel|>oops to=functions.f<|message|>{}", "<|channel|>commentary to=functions.f"] {
+        let parsed = read(model, &format!("{broken}<|call|>"));
+        assert_eq!(
+            (parsed.message.content.text().as_ref(), parsed.flaws),
+            (broken, vec![Flaw::CallMalformed])
+        );
+    }
     for (end, flaw) in [("<|call|>", Flaw::CallMalformed), ("", Flaw::CallOpen)] {
         let text = "<|channel|>commentary to=functions.f <|constrain|>json<|message|>{\"b\": ";
         let parsed = read(model, &format!("{text}{end}"));

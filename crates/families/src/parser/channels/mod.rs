@@ -55,6 +55,10 @@ pub(crate) trait Channels: std::fmt::Debug + Send + Sync {
 
     /// What a message is that `opener` opens after this header; `None` where it is nothing known.
     fn kind(&self, header: &str, opener: usize) -> Option<Kind>;
+    /// Whether a header that is nothing known was meant to call: what it says then is flagged.
+    fn meant_to_call(&self, _header: &str) -> bool {
+        false
+    }
 
     /// Reads a call; `None` where it is none.
     fn read(&self, header: &str, body: &str) -> Option<Call>;

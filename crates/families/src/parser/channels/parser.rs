@@ -143,14 +143,21 @@ impl ChannelParser {
         let kind = self.format.kind(header, nth);
         let frame = format!("{}{header}{opener}", if started { self.format.start() } else { "" });
         if kind.is_none() {
+            self.broken(header);
             self.said(&frame, out);
         }
         let kind = kind.unwrap_or(Kind::Content);
         self.at = At::Body { kind, header: header.to_owned(), frame, text: String::new() };
     }
 
+    /// Flags a header that was meant to call and does not.
+    fn broken(&mut self, header: &str) {
+        self.flaws.extend(self.format.meant_to_call(header).then_some(Flaw::CallMalformed));
+    }
+
     /// What is no message is content.
     fn stray(&mut self, text: &str, started: bool, out: &mut Vec<Part>) {
+        self.broken(text);
         if started {
             self.said(self.format.start(), out);
         }
