@@ -22,7 +22,9 @@ const FRAME: u32 = 10;
 pub(crate) async fn run(args: &Samples) -> anyhow::Result<()> {
     let half = args.tokens / args.turns / 2;
     ensure!(half > FRAME, "{} tokens are too few for {} turns", args.tokens, args.turns);
-    let service = Service::start(&Replies { output_tokens: half, chunk: 0, payload: 0, lineage: args.lineage.clone() }).await?;
+    let service =
+        Service::start(&Replies { output_tokens: half, chunk: 0, payload: 0, lineage: args.lineage.clone() })
+            .await?;
     let mut local = Local::open(&service.sessions)?;
     for turn in 0..args.turns {
         local.say(&service.words.text(u64::from(turn), (half - FRAME) as usize)).await?;
