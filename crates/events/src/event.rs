@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use verbatim_tokens::Version;
+
 use crate::{Cause, GroupId, SessionId, TurnCommitted};
 
 /// One thing that happened.
@@ -94,6 +96,16 @@ pub enum Event {
         group: GroupId,
         /// Why.
         cause: Cause,
+    },
+    /// An update of weights began: nothing is sampled until it ends.
+    UpdateBegun {
+        /// What becomes of attempts that run: `abort`, `retract` or `in_place`.
+        mode: &'static str,
+    },
+    /// An update of weights ended.
+    UpdateEnded {
+        /// The name of the new weights.
+        version: Version,
     },
     /// A step takes groups.
     StepOpened {

@@ -73,6 +73,8 @@ pub fn record(event: &Event) -> Value {
         Event::GroupDropped { group, cause } => {
             json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
         }
+        Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
+        Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
         Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
     }

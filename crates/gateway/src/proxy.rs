@@ -62,7 +62,7 @@ pub(crate) async fn pass(
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let session = app.sessions.get(&token)?;
-    if !app.passed.iter().any(|passed| *passed == path) {
+    if !app.passed.contains(&path) {
         return Err(ApiError::not_passed(&path, &app.passed));
     }
     let engine = app.sessions.engine();

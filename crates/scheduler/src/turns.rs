@@ -184,8 +184,7 @@ impl Turns {
 
     /// Sessions that have a request here.
     pub(crate) fn sessions(&self) -> HashSet<SessionId> {
-        let here = self.turns.values().filter(|turn| turn.state != State::Leaving);
-        here.filter_map(|turn| turn.session).collect()
+        self.turns.values().filter_map(|turn| turn.session).collect()
     }
 
     /// Attempts of Groups that run.

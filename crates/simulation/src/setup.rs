@@ -60,7 +60,7 @@ pub struct Trainer {
 /// How likely what goes wrong is.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Faults {
-    /// A session's agent dies at some turn.
+    /// A session's agent dies at some turn, and as likely at some time.
     pub agent_dies: f64,
     /// A session's agent hangs at some turn.
     pub agent_hangs: f64,

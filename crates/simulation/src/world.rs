@@ -198,6 +198,11 @@ impl World<'_> {
                     self.agents.insert(session, agent);
                     let start = self.setup.workload.start.draw(&mut self.random);
                     self.after(start, What::Ask(session));
+                    let dies = self.setup.faults.agent_dies;
+                    if self.chance(dies) {
+                        let when = self.random.random_range(0.0..200.0);
+                        self.after(when, What::Ends(session, Exit::Failed { again: true }));
+                    }
                 }
             }
             Action::Stop(session, cause) => {
@@ -425,10 +430,12 @@ impl World<'_> {
             return self.complete(id);
         }
         turn.running = None;
+        // A turn that nobody waits for wants no other attempt.
+        let ended = if turn.left { Ended::Over } else { Ended::Aborted { progress } };
         if turn.left {
             self.turns.remove(&id);
         }
-        self.inputs.push_back(Input::Ended(id, Ended::Aborted { progress }));
+        self.inputs.push_back(Input::Ended(id, ended));
     }
 
     /// An agent's process is over; what it asked for goes with it.
