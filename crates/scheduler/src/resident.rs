@@ -51,7 +51,8 @@ impl Resident {
 
     // What happened.
 
-    /// Opens the next step and stamps the Groups that go on in it.
+    /// Opens the next step and stamps the Groups that go on in it; those that were aborted as often as they
+    /// may be are protected in it.
     pub(crate) fn open(&mut self, out: &mut Vec<Action>) {
         if self.is_over() {
             return;
@@ -62,6 +63,13 @@ impl Resident {
         for (group, leased) in &mut self.leased {
             leased.step = step;
             out.push(Action::Lease(*group, step));
+            if let Mode::Partial { max_aborted_count: Some(most) } = self.rules.mode()
+                && leased.team.aborted() >= most
+                && !leased.protected
+            {
+                leased.protected = true;
+                out.push(Action::Protect(*group));
+            }
         }
     }
 
@@ -122,12 +130,9 @@ impl Resident {
     }
 
     /// A closing step aborted an attempt of the session.
-    pub(crate) fn aborted(&mut self, session: SessionId, out: &mut Vec<Action>) {
-        let Mode::Partial { max_aborted_count: Some(most) } = self.rules.mode() else { return };
-        let Some(leased) = self.leased.get_mut(&session.group) else { return };
-        if leased.team.count_abort(session) >= most && !leased.protected {
-            leased.protected = true;
-            out.push(Action::Protect(session.group));
+    pub(crate) fn aborted(&mut self, session: SessionId) {
+        if let Some(leased) = self.leased.get_mut(&session.group) {
+            leased.team.count_abort(session);
         }
     }
 

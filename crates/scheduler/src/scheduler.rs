@@ -44,7 +44,7 @@ impl Scheduler {
             Input::Ended(turn, ended) => {
                 let aborted = self.turns.end(turn, ended, now);
                 if let (Some(session), Some(resident)) = (aborted, &mut self.resident) {
-                    resident.aborted(session, out);
+                    resident.aborted(session);
                 }
             }
             Input::Left(turn) => self.turns.leave(turn, out),

@@ -169,14 +169,15 @@ impl Team {
         self.alive().filter_map(|(_, alive)| alive.meter.ends(budget)).min()
     }
 
-    /// Counts an abort by a closing step; how many it makes.
-    pub(crate) fn count_abort(&mut self, session: SessionId) -> u32 {
-        let mut alive = self
-            .alive_mut()
-            .filter(|(place, alive)| *place == session.place as usize && alive.attempt == session.attempt);
-        alive.next().map_or(0, |(_, alive)| {
-            alive.aborted += 1;
-            alive.aborted
-        })
+    /// Counts an abort by a closing step.
+    pub(crate) fn count_abort(&mut self, session: SessionId) {
+        for (place, alive) in self.alive_mut() {
+            alive.aborted += u32::from(place == session.place as usize && alive.attempt == session.attempt);
+        }
+    }
+
+    /// How often closing steps aborted the session that they aborted most.
+    pub(crate) fn aborted(&self) -> u32 {
+        self.alive().map(|(_, alive)| alive.aborted).max().unwrap_or(0)
     }
 }

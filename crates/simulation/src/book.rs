@@ -355,17 +355,16 @@ impl Book {
     }
 
     fn stop(&mut self, session: SessionId, cause: StopCause) -> Checked {
-        let (open, budget) = (self.open, self.rules.asked().agent_time);
-        let samples = self.groups.get(&session.group).is_some_and(|group| self.samples(group));
+        let budget = self.rules.asked().agent_time;
         let place =
             self.place(session).ok_or_else(|| format!("{session:?} was stopped and does not live"))?;
         ensure(!place.stopped, || format!("{session:?} was stopped twice"))?;
         place.stopped = true;
         let active = place.active;
         match cause {
-            StopCause::Timeout => ensure(open && samples && active >= budget, || {
-                format!("{session:?} timed out after {active:?} of {budget:?}")
-            }),
+            StopCause::Timeout => {
+                ensure(active >= budget, || format!("{session:?} timed out after {active:?} of {budget:?}"))
+            }
             StopCause::Dropped => {
                 if let Some(group) = self.groups.get_mut(&session.group) {
                     group.stopped = true;
@@ -520,6 +519,11 @@ impl Book {
         }
         let runs = self.running(|_| true);
         ensure(runs == 0, || format!("{step:?} closed and {runs} attempts run"))?;
+        let goes_on = |g: &Group| g.places.iter().any(|place| place.alive && !place.stopped);
+        let kept = self.groups.iter().find(|(_, g)| matches!(g.at, At::Leased { .. }) && goes_on(g));
+        ensure(self.rules.mode() != Mode::Sync || kept.is_none(), || {
+            format!("{step:?} is over, and keeps {:?}", kept.map(|(id, _)| id))
+        })?;
         let protected = self
             .groups
             .iter()
@@ -563,7 +567,7 @@ impl Book {
             format!("{under_way} Groups are under way for {debt}")
         })?;
         match self.groups.values().flat_map(|g| &g.places).find(|place| {
-            matches!(self.rules.mode(), Mode::Partial { max_aborted_count: Some(most) } if place.aborts > most)
+            matches!(self.rules.mode(), Mode::Partial { max_aborted_count: Some(most) } if !place.stopped && place.aborts > most)
         }) {
             Some(place) => Err(format!("a session was aborted too often: {place:?}")),
             None => Ok(()),

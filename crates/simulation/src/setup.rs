@@ -78,6 +78,8 @@ pub struct Faults {
     pub discards: f64,
     /// Seconds between the engine's restarts; 0 is never.
     pub restart_every: f64,
+    /// Seconds between pauses from outside; 0 is never.
+    pub pause_every: f64,
     /// Seconds until the rollout is interrupted; 0 is never.
     pub interrupt_at: f64,
 }
@@ -153,6 +155,7 @@ impl Faults {
             client_retries: some(0.3),
             discards: some(0.3),
             restart_every: some(200.0),
+            pause_every: some(30.0),
             interrupt_at: some(600.0),
         }
     }

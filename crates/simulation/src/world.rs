@@ -43,6 +43,9 @@ enum What {
     /// A filter does not want a Group.
     Discards(GroupId),
     Restart,
+    /// Somebody closes the gate for a while.
+    Pause,
+    Unpause,
     Interrupt,
 }
 
@@ -100,6 +103,9 @@ pub fn run(setup: &Setup) -> Result<Measured, Broken> {
     let faults = &setup.faults;
     if faults.interrupt_at > 0.0 {
         world.after(faults.interrupt_at, What::Interrupt);
+    }
+    if faults.pause_every > 0.0 {
+        world.after(faults.pause_every.max(10.0), What::Pause);
     }
     if faults.restart_every > 0.0 {
         world.after(faults.restart_every.max(20.0), What::Restart);
@@ -348,6 +354,12 @@ impl World<'_> {
                 }
                 self.after(self.setup.faults.restart_every.max(20.0), What::Restart);
             }
+            What::Pause => {
+                self.inputs.push_back(Input::CloseGate(self.setup.trainer.running));
+                self.after(2.0, What::Unpause);
+                self.after(self.setup.faults.pause_every.max(10.0), What::Pause);
+            }
+            What::Unpause => self.inputs.push_back(Input::OpenGate),
             What::Discards(group) => self.inputs.push_back(Input::Discard(group)),
             What::Interrupt => self.inputs.push_back(Input::Interrupt),
         }
