@@ -44,9 +44,9 @@ impl Group {
         self.ended.push((session, ended));
     }
 
-    /// The outcome: rows in the order of their places if the group was kept.
-    pub(crate) fn outcome(mut self, dropped: Option<DropCause>) -> Outcome {
-        self.ended.sort_by_key(|(session, _)| *session);
+    /// The outcome: rows in the order of their places if the group was kept; failures in the order in which
+    /// they came, for the first one is why the others were told to end.
+    pub(crate) fn outcome(self, dropped: Option<DropCause>) -> Outcome {
         let mut outcome = Outcome {
             group: self.name,
             rows: Vec::new(),
@@ -57,11 +57,12 @@ impl Group {
             sampled_tokens: 0,
         };
         let mut first = None;
+        let mut rows = Vec::new();
         for (session, ended) in self.ended {
             outcome.turns += ended.turns;
             outcome.sampled_tokens += ended.sampled_tokens;
             match ended.result {
-                Ok(rows) => outcome.rows.extend(rows),
+                Ok(made) => rows.push((session, made)),
                 Err(failed) => {
                     outcome.failures.push(format!("session {}: {}", session.place, failed.text));
                     first.get_or_insert(failed.cause);
@@ -75,8 +76,9 @@ impl Group {
             DropCause::Discarded => Cause::Discarded,
             DropCause::Interrupted => Cause::Interrupted,
         });
-        if outcome.dropped.is_some() {
-            outcome.rows.clear();
+        if outcome.dropped.is_none() {
+            rows.sort_by_key(|(session, _)| *session);
+            outcome.rows = rows.into_iter().flat_map(|(_, made)| made).collect();
         }
         outcome
     }
