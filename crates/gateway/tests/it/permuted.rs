@@ -187,7 +187,16 @@ async fn world(seed: u64, lineage: Lineage, trouble: Trouble) {
             _ => {}
         }
     };
-    tokio::time::timeout(Duration::from_secs(3600), futures::future::join(clients, meddler)).await.unwrap();
+    let all = futures::future::join(clients, meddler);
+    let answered = tokio::time::timeout(Duration::from_secs(3600), all).await.is_ok();
+    assert!(answered, "everybody is answered");
+    // Turns that nobody waits for end, too.
+    for _ in 0..1000 {
+        if sessions.dispatcher().load() == (0, 0) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     judge(&sessions, &session, &recorder, &won.lock().unwrap(), &heard.lock().unwrap(), trouble);
 }
 

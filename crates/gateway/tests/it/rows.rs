@@ -24,7 +24,12 @@ async fn the_three_formats_hold_the_same_rows() {
     }
     let parquet = rows(&server, &session, Format::Parquet).await;
     assert_eq!(parquet, rows(&server, &session, Format::Jsonl).await);
-    assert_eq!(parquet, rows(&server, &session, Format::Safetensors).await);
+    let mut safetensors = rows(&server, &session, Format::Safetensors).await;
+    for row in &mut safetensors {
+        // What Miles' driver is told beside the row.
+        row.metadata.retain(|key, _| parquet[0].metadata.contains_key(key));
+    }
+    assert_eq!(parquet, safetensors);
     let row = &parquet[0];
     assert_eq!(parquet.len(), 1, "the left branch was retried");
     assert_eq!((row.reward, row.group.as_ref().map(|group| group.as_str())), (Some(0.5), Some("g")));
@@ -68,7 +73,7 @@ async fn metrics_fold_the_same_causes_and_count_what_exists() {
 async fn models_and_health_answer_without_a_key() {
     let server = Server::saying([text("a")]).await;
     let get = |path: &str| server.client.get(format!("{}{path}", server.url)).send();
-    assert_eq!(get("/health").await.unwrap().json::<Value>().await.unwrap(), json!({"status": "ok"}));
+    assert_eq!(get("/health").await.unwrap().json::<Value>().await.unwrap()["status"], "ok");
     let models: Value = get("/v1/models").await.unwrap().json().await.unwrap();
     assert_eq!(models["data"][0]["id"], "policy");
     let nowhere = get("/nowhere").await.unwrap();
