@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Passes(Passes),
     /// Compare encoding and rendering with the merging library and with minijinja
     Render(Render),
+    /// Simulate rollouts with long-tailed turns: the engine's use and the steps' time in each mode
+    Resident(Resident),
     /// Compare the clients of real engines with bare calls that read the same replies
     Engines(Engines),
     /// Count the bytes that open sessions hold for each stored token
@@ -54,6 +56,17 @@ pub(crate) struct Serve {
     /// The engine
     #[command(flatten)]
     pub(crate) replies: Replies,
+}
+
+/// Flags of `resident`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Resident {
+    /// Simulations of each mode
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) seeds: u64,
+    /// Steps of a simulation
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u64).range(2..))]
+    pub(crate) steps: u64,
 }
 
 /// Flags of `load`.

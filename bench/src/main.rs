@@ -17,6 +17,7 @@ mod memory;
 mod passes;
 mod process;
 mod render;
+mod resident;
 mod samples;
 mod service;
 mod stats;
@@ -51,6 +52,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Load(load) => load::run(&load).await,
             Command::Samples(samples) => samples::run(&samples).await,
             Command::Render(render) => render::run(&render),
+            Command::Resident(resident) => resident::run(&resident),
             Command::Engines(engines) => engines::run(&engines).await,
             Command::Passes(passes) => passes::run(&passes).await,
             #[cfg(feature = "heap")]

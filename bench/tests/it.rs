@@ -48,3 +48,9 @@ fn rendering_is_compared_where_the_ids_are_equal() {
     assert_eq!(printed.matches("tokenizers crate alone").count(), 2, "{printed}");
     assert_eq!(printed.matches("minijinja").count(), 4, "{printed}");
 }
+
+#[test]
+fn modes_are_simulated() {
+    let printed = bench(&["resident", "--seeds", "1", "--steps", "2"]);
+    assert_eq!(printed.lines().filter(|line| line.starts_with("async")).count(), 3, "{printed}");
+}

@@ -14,4 +14,4 @@ pub use agent::Agent;
 pub use environment::{Place, Seat};
 pub use input::Input;
 pub use output::{BadOutput, Output};
-pub use run::{AgentFailure, run};
+pub use run::{AgentFailure, Told, run};

@@ -3,8 +3,7 @@
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
-use tokio::time::timeout;
-use tokio_util::sync::CancellationToken;
+use tokio::sync::oneshot;
 use verbatim_process::{Exit, Launcher, ProcessError, Spec};
 
 use crate::environment::{HIDDEN, variables};
@@ -12,6 +11,15 @@ use crate::{Agent, BadOutput, Input, Output, Place, Seat};
 
 /// How much of an agent's log goes into an error.
 const TAIL: u64 = 8192;
+
+/// What a running agent can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Told {
+    /// To end.
+    End,
+    /// That its time is used up.
+    TimeUp,
+}
 
 /// Why an agent yielded no output.
 #[derive(Debug, thiserror::Error)]
@@ -49,13 +57,13 @@ pub enum AgentFailure {
 /// Runs an agent in its seat. When this returns, its processes are gone and its folder is deleted.
 ///
 /// # Errors
-/// [`AgentFailure`]. Cancelling `stop` ends the agent and yields [`AgentFailure::Cancelled`].
+/// [`AgentFailure`]. Whatever comes of `told`, its sender's end included, ends the agent.
 pub async fn run(
     launcher: &Launcher,
     agent: &Agent,
     seat: &Seat,
     input: &Input,
-    stop: &CancellationToken,
+    told: oneshot::Receiver<Told>,
 ) -> Result<Output, AgentFailure> {
     let folder = tempfile::Builder::new().prefix("verbatim-session-").tempdir()?;
     let [task, left, log] =
@@ -71,18 +79,18 @@ pub async fn run(
         grace_ms: u64::try_from(agent.grace.as_millis()).unwrap_or(u64::MAX),
     };
     let mut process = launcher.start(&spec).await?;
-    let waited = tokio::select! {
-        waited = timeout(agent.timeout, process.wait()) => waited,
-        () = stop.cancelled() => {
+    let exit = tokio::select! {
+        exit = process.wait() => exit?,
+        told = told => {
             process.end().await?;
-            return Err(AgentFailure::Cancelled);
+            return Err(match told {
+                Ok(Told::TimeUp) => {
+                    AgentFailure::Timeout { seconds: agent.timeout.as_secs(), tail: tail(&log) }
+                }
+                Ok(Told::End) | Err(_) => AgentFailure::Cancelled,
+            });
         }
     };
-    let Ok(exit) = waited else {
-        process.end().await?;
-        return Err(AgentFailure::Timeout { seconds: agent.timeout.as_secs(), tail: tail(&log) });
-    };
-    let exit = exit?;
     if !exit.success() {
         return Err(AgentFailure::Exit { exit, tail: tail(&log) });
     }

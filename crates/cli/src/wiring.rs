@@ -12,6 +12,7 @@ use verbatim_dialects::chat::Request;
 use verbatim_events::{Observer, Observers};
 use verbatim_forest::Lineage;
 use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, router, serve};
+use verbatim_scheduler::Rules;
 use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift};
 
 use crate::args;
@@ -79,7 +80,12 @@ impl Service {
     /// # Errors
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
-    pub(crate) async fn start(config: &Config, loaded: &Loaded, access: Access) -> anyhow::Result<Self> {
+    pub(crate) async fn start(
+        config: &Config,
+        loaded: &Loaded,
+        access: Access,
+        resident: Option<Rules>,
+    ) -> anyhow::Result<Self> {
         let plugins = Plugins::load(config).await?;
         let metrics = Arc::new(Metrics::default());
         let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
@@ -90,7 +96,7 @@ impl Service {
             Arc::clone(&loaded.family),
             Arc::clone(&loaded.engine),
             Observers::new(observers),
-            Settings { matching: plugins.matching.clone(), ..session_settings(config)? },
+            Settings { matching: plugins.matching.clone(), resident, ..session_settings(config)? },
         );
         let listener = TcpListener::bind(&config.server.listen)
             .await
@@ -205,7 +211,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             top_k: (sampling.top_k > 0).then_some(sampling.top_k),
         },
         turns: config.sessions.turns.max(1),
-        agents: config.agent.as_ref().map_or(1, |agent| agent.concurrency.max(1)),
+        resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),
         experts: config.engine.experts,

@@ -244,6 +244,11 @@ impl Control for SimEngine {
         futures::future::ready(Ok(Some(version))).boxed()
     }
 
+    fn set_version(&self, version: Version) -> BoxFuture<'_, Result<(), EngineError>> {
+        self.0.state().version = version;
+        futures::future::ready(Ok(())).boxed()
+    }
+
     fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>> {
         self.0.state().cached.clear();
         futures::future::ready(Ok(())).boxed()

@@ -82,6 +82,18 @@ pub enum PauseMode {
     Drain,
 }
 
+impl PauseMode {
+    /// Its name, as on the wire.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Abort => "abort",
+            Self::Retract => "retract",
+            Self::InPlace => "in_place",
+            Self::Drain => "drain",
+        }
+    }
+}
+
 /// Whether an engine takes work.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case", tag = "health")]

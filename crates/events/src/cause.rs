@@ -89,6 +89,12 @@ pub enum Cause {
     NoTurns,
     /// The run was interrupted.
     Interrupted,
+    /// A group's first requests were not all there in time.
+    BarrierExpired,
+    /// A group's step was complete without it.
+    Surplus,
+    /// A group's result was not wanted.
+    Discarded,
     /// A row could not be made.
     RowRefused,
 }
@@ -129,6 +135,9 @@ impl Cause {
             Self::AgentNotRun => "agent_not_run",
             Self::NoTurns => "no_turns",
             Self::Interrupted => "interrupted",
+            Self::BarrierExpired => "barrier_expired",
+            Self::Surplus => "surplus",
+            Self::Discarded => "discarded",
             Self::RowRefused => "row_refused",
         }
     }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use verbatim_tokens::Version;
+
 use crate::{Cause, GroupId, SessionId, TurnCommitted};
 
 /// One thing that happened.
@@ -35,12 +37,58 @@ pub enum Event {
         /// How many sessions it is to have.
         sessions: usize,
     },
+    /// An agent of a group was started.
+    AgentStarted {
+        /// Its group.
+        group: GroupId,
+        /// Its place in the group, counted from 0.
+        place: u32,
+        /// Which try of the place it is, counted from 0.
+        attempt: u32,
+    },
+    /// An agent's processes are gone, and its session is closed.
+    AgentEnded {
+        /// Its group.
+        group: GroupId,
+        /// Its place in the group.
+        place: u32,
+        /// Which try of the place it was.
+        attempt: u32,
+        /// Why it has no result.
+        failed: Option<Cause>,
+    },
+    /// Every session of a group has its first request there.
+    GroupReady {
+        /// The group.
+        group: GroupId,
+    },
+    /// From now on a group samples for a step.
+    GroupLeased {
+        /// The group.
+        group: GroupId,
+        /// The step.
+        step: u64,
+    },
+    /// No closing step aborts a group any more.
+    GroupProtected {
+        /// The group.
+        group: GroupId,
+    },
+    /// Enough of a group's sessions succeeded, and none is left.
+    GroupFinalised {
+        /// The group.
+        group: GroupId,
+    },
     /// A group's rows are published.
     GroupFinished {
         /// The group.
         group: GroupId,
         /// How many rows.
         rows: usize,
+        /// The step that they belong to.
+        step: u64,
+        /// Whether the step is complete with them.
+        is_last: bool,
     },
     /// A group yields no rows.
     GroupDropped {
@@ -48,6 +96,26 @@ pub enum Event {
         group: GroupId,
         /// Why.
         cause: Cause,
+    },
+    /// An update of weights began: nothing is sampled until it ends.
+    UpdateBegun {
+        /// What becomes of attempts that run: `abort`, `retract` or `in_place`.
+        mode: &'static str,
+    },
+    /// An update of weights ended.
+    UpdateEnded {
+        /// The name of the new weights.
+        version: Version,
+    },
+    /// A step takes groups.
+    StepOpened {
+        /// The step, counted from 1.
+        step: u64,
+    },
+    /// A step has its groups, and nothing that it had to wait for runs.
+    StepClosed {
+        /// The step.
+        step: u64,
     },
 }
 

@@ -54,11 +54,28 @@ pub fn record(event: &Event) -> Value {
         Event::GroupStarted { group, sessions } => {
             json!({"event": "group_started", "group": group, "sessions": sessions})
         }
-        Event::GroupFinished { group, rows } => {
-            json!({"event": "group_finished", "group": group, "rows": rows})
+        Event::AgentStarted { group, place, attempt } => {
+            json!({"event": "agent_started", "group": group, "place": place, "attempt": attempt})
+        }
+        Event::AgentEnded { group, place, attempt, failed } => {
+            json!({"event": "agent_ended", "group": group, "place": place, "attempt": attempt,
+                "failed": failed.as_ref().map(|cause| cause.name())})
+        }
+        Event::GroupReady { group } => json!({"event": "group_ready", "group": group}),
+        Event::GroupLeased { group, step } => {
+            json!({"event": "group_leased", "group": group, "step": step})
+        }
+        Event::GroupProtected { group } => json!({"event": "group_protected", "group": group}),
+        Event::GroupFinalised { group } => json!({"event": "group_finalised", "group": group}),
+        Event::GroupFinished { group, rows, step, is_last } => {
+            json!({"event": "group_finished", "group": group, "rows": rows, "step": step, "is_last": is_last})
         }
         Event::GroupDropped { group, cause } => {
             json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
         }
+        Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
+        Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
+        Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
+        Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
     }
 }

@@ -12,7 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
 use crate::{
-    Access, ApiError, Hooks, Metrics, chat, control, error, health, metrics, models, proxy, samples, sessions,
+    Access, ApiError, Hooks, Metrics, Update, chat, control, error, health, metrics, models, proxy, samples,
+    sessions, update,
 };
 
 /// The state behind the routes. Cheap to clone.
@@ -36,6 +37,8 @@ pub struct App {
     pub passed: Arc<[String]>,
     /// Limits.
     pub limits: Limits,
+    /// The update of weights that is under way.
+    pub update: Update,
 }
 
 impl App {
@@ -51,6 +54,7 @@ impl App {
             instance: format!("{:032x}", rand::random::<u128>()).into(),
             passed: proxy::PASSED.map(str::to_owned).into(),
             limits: Limits::default(),
+            update: Update::default(),
         }
     }
 }
@@ -91,6 +95,8 @@ pub fn router(app: App) -> Router {
         .route("/sessions/{session}/{*path}", any(proxy::pass))
         .route("/control/pause", post(control::pause))
         .route("/control/resume", post(control::resume))
+        .route("/control/begin_update", post(update::begin))
+        .route("/control/end_update", post(update::end))
         .route("/control/flush", post(control::flush))
         .route("/control/version", post(control::version))
         .route("/control/engines", get(control::engines).post(control::add).delete(control::remove))

@@ -26,11 +26,11 @@ type Body = Result<Bytes, BytesRejection>;
 
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Ordered {
+pub(crate) struct Ordered {
     /// How engines are paused; without it they are not.
-    mode: Option<PauseMode>,
+    pub(crate) mode: Option<PauseMode>,
     /// A version to name the present weights by.
-    version: Option<Version>,
+    pub(crate) version: Option<Version>,
     /// Seconds that each engine has.
     deadline_seconds: Option<f64>,
 }
@@ -56,13 +56,13 @@ struct Told {
 }
 
 impl Ordered {
-    fn deadline(&self) -> Result<Duration, ApiError> {
+    pub(crate) fn deadline(&self) -> Result<Duration, ApiError> {
         seconds("deadline_seconds", self.deadline_seconds, DEADLINE)
     }
 }
 
 /// An order, from who may give one.
-fn ordered(app: &App, caller: &Caller, body: Body) -> Result<Ordered, ApiError> {
+pub(crate) fn ordered(app: &App, caller: &Caller, body: Body) -> Result<Ordered, ApiError> {
     app.controlled(caller)?;
     error::optional(&body?)
 }
@@ -91,18 +91,24 @@ pub(crate) async fn pause(State(app): State<App>, caller: Caller, body: Body) ->
 /// `POST /control/resume`: engines that were paused go on, then held turns do.
 pub(crate) async fn resume(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
     let asked = ordered(&app, &caller, body)?;
+    let answers = go_on(&app, asked.deadline()?).await;
+    Ok(reply(&app, answers))
+}
+
+/// Tells engines that were paused to go on, and opens the gate if one of them does.
+pub(crate) async fn go_on(app: &App, deadline: Duration) -> Vec<Answer> {
     let paused = app.sessions.engine().fleet().is_some_and(|fleet| {
         fleet.members().iter().any(|member| member.health == verbatim_engine::Health::Paused)
     });
     let answers = match paused {
-        true => tell(&app, Order::Resume, asked.deadline()?).await,
+        true => tell(app, Order::Resume, deadline).await,
         false => Vec::new(),
     };
     // One engine that goes on is enough: the pool sends nothing to those that did not.
     if answers.is_empty() || answers.iter().any(|answer| answer.outcome.is_ok()) {
         app.sessions.dispatcher().open_gate();
     }
-    Ok(reply(&app, answers))
+    answers
 }
 
 /// `POST /control/flush`: every engine forgets its cached prefixes.
@@ -160,7 +166,7 @@ fn fleet(app: &App) -> Result<&dyn Fleet, ApiError> {
 }
 
 /// Gives an order to every engine.
-async fn tell(app: &App, order: Order, deadline: Duration) -> Vec<Answer> {
+pub(crate) async fn tell(app: &App, order: Order, deadline: Duration) -> Vec<Answer> {
     let engine = app.sessions.engine();
     match (engine.fleet(), engine.control()) {
         (Some(fleet), _) => fleet.tell(order, deadline).await,
@@ -172,7 +178,7 @@ async fn tell(app: &App, order: Order, deadline: Duration) -> Vec<Answer> {
 }
 
 /// What is under way, and what the engines answered: 502 if one of them did not do as it was told.
-fn reply(app: &App, answers: Vec<Answer>) -> Response {
+pub(crate) fn reply(app: &App, answers: Vec<Answer>) -> Response {
     let (running, waiting) = app.sessions.dispatcher().load();
     let told = |answer: Answer| {
         let (ok, error, version) = match answer.outcome {

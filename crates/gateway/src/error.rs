@@ -80,6 +80,11 @@ impl ApiError {
         Self::new(StatusCode::UNPROCESSABLE_ENTITY, "api_error", "hook_failed", message)
     }
 
+    /// An update was begun twice, or ended without a beginning.
+    pub(crate) fn update(code: &'static str, message: &str) -> Self {
+        Self::new(StatusCode::CONFLICT, INVALID, code, message)
+    }
+
     /// A request's head is over the limit.
     pub(crate) fn head_too_large(limit: usize) -> Self {
         let message = format!("the request's head is larger than {limit} bytes");

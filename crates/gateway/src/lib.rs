@@ -18,6 +18,7 @@ mod proxy;
 mod samples;
 mod server;
 mod sessions;
+mod update;
 
 pub use access::{Access, ControlKey, ShortKey};
 pub use app::{App, Limits, router};
@@ -26,3 +27,4 @@ pub use hooks::{Hooks, UserMatcher};
 pub use ipnet::IpNet;
 pub use metrics::Metrics;
 pub use server::serve;
+pub use update::Update;

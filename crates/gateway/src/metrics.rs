@@ -168,7 +168,19 @@ impl Observer for Metrics {
                 let labels = LossLabels { cause: cause.name().to_owned(), detail: cause.detail().to_owned() };
                 self.lost.get_or_create(&labels).inc();
             }
-            Event::SessionOpened { .. } | Event::SessionClosed { .. } | Event::GroupStarted { .. } => {}
+            Event::SessionOpened { .. }
+            | Event::SessionClosed { .. }
+            | Event::GroupStarted { .. }
+            | Event::AgentStarted { .. }
+            | Event::AgentEnded { .. }
+            | Event::GroupReady { .. }
+            | Event::GroupLeased { .. }
+            | Event::GroupProtected { .. }
+            | Event::GroupFinalised { .. }
+            | Event::UpdateBegun { .. }
+            | Event::UpdateEnded { .. }
+            | Event::StepOpened { .. }
+            | Event::StepClosed { .. } => {}
         }
     }
 }

@@ -10,12 +10,8 @@ use verbatim_samples::{Format, Pick};
 pub struct Plan {
     /// How agents run.
     pub agent: Agent,
-    /// Sessions a group.
+    /// Sessions a group, as the scheduler's rules say.
     pub group_size: usize,
-    /// When a group with failed sessions still counts.
-    pub keep: Keep,
-    /// How often a failed session is run again, as a new session.
-    pub retries: u32,
     /// `train` or `eval`.
     pub mode: String,
     /// Which leaves become rows.
@@ -28,13 +24,4 @@ pub struct Plan {
     pub format: Format,
     /// The model's name, for the agents.
     pub model: String,
-}
-
-/// When a group with failed sessions still counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Keep {
-    /// Only if no session failed: what group-normalised advantages need.
-    Whole,
-    /// If at least so many succeeded.
-    AtLeast(usize),
 }

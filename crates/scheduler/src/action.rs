@@ -1,31 +1,33 @@
 //! What goes into the scheduler and what comes out.
 
-/// A turn, named by the shell; names are not reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct TurnId(pub u64);
-
-/// An agent process, named by the shell; names are not reused.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct AgentId(pub u64);
+use crate::{DropCause, GroupId, SessionId, Step, TurnId};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
-    /// A turn's prompt is ready.
-    Arrived(TurnId),
+    /// A turn's prompt is ready. A turn of no Group names no session: the gate alone holds it.
+    Arrived(TurnId, Option<SessionId>),
     /// A dispatched attempt of a turn is over.
     Ended(TurnId, Ended),
     /// A turn's client or session is gone, whatever the turn is doing. If an attempt runs, its
     /// [`Input::Ended`] still follows.
     Left(TurnId),
-    /// No attempt may start.
+    /// No attempt may start, whoever's it is.
     CloseGate(Running),
     /// Attempts may start.
     OpenGate,
-    /// An agent is ready to be started.
-    Wanted(AgentId),
-    /// An agent's processes are gone, or it is no longer wanted.
-    Exited(AgentId),
+    /// The trainer wants the next step's Groups. While a step is open or draining it changes nothing.
+    OpenStep,
+    /// The weights that sample from now on have been trained up to this step.
+    Trained(Step),
+    /// A session's processes are gone and its turns are over: only now may its result be seen.
+    Exited(SessionId, Exit),
+    /// The Group's result is not wanted: a filter's or a sink's decision.
+    Discard(GroupId),
+    /// There is no task for the Group, and there will be none for later ones.
+    Exhausted(GroupId),
+    /// No Group begins from now on, and those that have not finished are dropped.
+    Interrupt,
     /// Time has passed.
     Tick,
 }
@@ -51,6 +53,27 @@ pub enum Ended {
     },
 }
 
+/// How a session ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Exit {
+    /// With a result.
+    Succeeded,
+    /// Without one.
+    Failed {
+        /// Whether another try may not meet the failure.
+        again: bool,
+    },
+}
+
+/// Why a session is to end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StopCause {
+    /// Its Group was dropped.
+    Dropped,
+    /// It used up its active time.
+    Timeout,
+}
+
 /// Something for the shell to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
@@ -60,6 +83,34 @@ pub enum Action {
     Abort(TurnId),
     /// The turn was held too long: fail it. It is forgotten here.
     Expire(TurnId),
-    /// Start the agent.
-    Launch(AgentId),
+    /// A Group begins: take the next task for it, or answer [`Input::Exhausted`].
+    Begin(GroupId),
+    /// Start an agent in a session of its own, and report its end with [`Input::Exited`].
+    Launch(SessionId),
+    /// End the session's processes and turns; its [`Input::Exited`] still follows.
+    Stop(SessionId, StopCause),
+    /// Every session of the Group has its first request there.
+    Ready(GroupId),
+    /// From now on the Group samples for this step. Told again of a Group that goes on in a later one.
+    Lease(GroupId, Step),
+    /// The Group's sessions count as protected: no closing step aborts them any more.
+    Protect(GroupId),
+    /// Enough of the Group's sessions succeeded, and none is left.
+    Finalise(GroupId),
+    /// The Group belongs to the open step.
+    Accept {
+        /// The Group.
+        group: GroupId,
+        /// The step.
+        step: Step,
+        /// Whether the step is complete with it. A step that closes short, because no Group can come, has
+        /// no last one.
+        is_last: bool,
+    },
+    /// The Group yields nothing; all its sessions have exited.
+    Dropped(GroupId, DropCause),
+    /// The step is open. Leases for it follow, and only then attempts.
+    StepOpened(Step),
+    /// The step is complete, and what it had to wait for is over.
+    StepClosed(Step),
 }

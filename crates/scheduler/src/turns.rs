@@ -1,9 +1,9 @@
 //! Which turns run and which are held.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::{Action, Ended, Running, TurnId};
+use crate::{Action, Ended, Running, SessionId, TurnId};
 
 /// The shortest pause before a turn whose attempt yielded nothing is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -18,14 +18,24 @@ enum State {
     /// An attempt runs.
     Running,
     /// Its attempt was told to end.
-    Aborting,
+    Aborting(Closing),
     /// Its attempt was told to end, and nobody waits for it.
     Leaving,
+}
+
+/// What closed on an attempt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Closing {
+    /// The gate.
+    Gate,
+    /// The trainer's step.
+    Step,
 }
 
 #[derive(Debug)]
 struct Turn {
     state: State,
+    session: Option<SessionId>,
     deadline: Instant,
     not_before: Instant,
     pause: Duration,
@@ -37,34 +47,36 @@ pub(crate) struct Turns {
     limit: usize,
     hold: Duration,
     open: bool,
-    turns: HashMap<TurnId, Turn>,
+    turns: BTreeMap<TurnId, Turn>,
     /// Held turns; those that a closing gate interrupted come first.
     queue: VecDeque<TurnId>,
 }
 
 impl Turns {
     pub(crate) fn new(limit: usize, hold: Duration) -> Self {
-        Self { limit, hold, open: true, turns: HashMap::new(), queue: VecDeque::new() }
+        Self { limit, hold, open: true, turns: BTreeMap::new(), queue: VecDeque::new() }
     }
 
-    pub(crate) fn arrive(&mut self, id: TurnId, now: Instant) {
-        let turn =
-            Turn { state: State::Held, deadline: now + self.hold, not_before: now, pause: FIRST_PAUSE };
+    pub(crate) fn arrive(&mut self, id: TurnId, session: Option<SessionId>, now: Instant) {
+        let deadline = now + self.hold;
+        let turn = Turn { state: State::Held, session, deadline, not_before: now, pause: FIRST_PAUSE };
         if self.turns.insert(id, turn).is_none() {
             self.queue.push_back(id);
         }
     }
 
-    pub(crate) fn end(&mut self, id: TurnId, ended: Ended, now: Instant) {
+    /// Takes the end of an attempt. The session, if it was a closing step that aborted it.
+    pub(crate) fn end(&mut self, id: TurnId, ended: Ended, now: Instant) -> Option<SessionId> {
         let hold = self.hold;
-        let Some(turn) = self.turns.get_mut(&id) else { return };
+        let turn = self.turns.get_mut(&id)?;
         match (turn.state, ended) {
-            (State::Held, _) => {}
+            (State::Held, _) => None,
             (State::Leaving, _) | (_, Ended::Over) => {
                 self.turns.remove(&id);
+                None
             }
             (state, Ended::Aborted { progress }) => {
-                let ours = state == State::Aborting;
+                let ours = matches!(state, State::Aborting(_));
                 turn.state = State::Held;
                 turn.not_before = now;
                 if progress || ours {
@@ -74,7 +86,12 @@ impl Turns {
                     turn.not_before += turn.pause;
                     turn.pause = (turn.pause * 2).min(LAST_PAUSE);
                 }
-                if ours { self.queue.push_front(id) } else { self.queue.push_back(id) }
+                if ours {
+                    self.queue.push_front(id)
+                } else {
+                    self.queue.push_back(id)
+                }
+                turn.session.filter(|_| state == State::Aborting(Closing::Step))
             }
         }
     }
@@ -90,24 +107,38 @@ impl Turns {
                 turn.state = State::Leaving;
                 out.push(Action::Abort(id));
             }
-            State::Aborting | State::Leaving => turn.state = State::Leaving,
+            State::Aborting(_) | State::Leaving => turn.state = State::Leaving,
+        }
+    }
+
+    /// Nobody waits for the turns of a session that is gone.
+    pub(crate) fn leave_all(&mut self, session: SessionId, out: &mut Vec<Action>) {
+        let of = self.turns.iter().filter(|(_, turn)| turn.session == Some(session));
+        for id in of.map(|(id, _)| *id).collect::<Vec<_>>() {
+            self.leave(id, out);
         }
     }
 
     pub(crate) fn close(&mut self, running: Running, out: &mut Vec<Action>) {
         self.open = false;
-        if running == Running::Keep {
-            return;
+        if running == Running::Abort {
+            self.abort(Closing::Gate, |_| true, out);
         }
-        let mut running: Vec<TurnId> =
-            self.turns.iter().filter(|(_, turn)| turn.state == State::Running).map(|(id, _)| *id).collect();
+    }
+
+    /// Aborts the attempts of those that `closes` names.
+    pub(crate) fn abort(
+        &mut self,
+        closing: Closing,
+        closes: impl Fn(Option<SessionId>) -> bool,
+        out: &mut Vec<Action>,
+    ) {
         // Aborted attempts return to the head of the queue, so the youngest is told first.
-        running.sort_by(|a, b| b.cmp(a));
-        for id in running {
-            if let Some(turn) = self.turns.get_mut(&id) {
-                turn.state = State::Aborting;
+        for (id, turn) in self.turns.iter_mut().rev() {
+            if turn.state == State::Running && closes(turn.session) {
+                turn.state = State::Aborting(closing);
+                out.push(Action::Abort(*id));
             }
-            out.push(Action::Abort(id));
         }
     }
 
@@ -116,7 +147,7 @@ impl Turns {
     }
 
     /// Expires what waited too long, then dispatches what may go.
-    pub(crate) fn advance(&mut self, now: Instant, out: &mut Vec<Action>) {
+    pub(crate) fn advance(&mut self, now: Instant, may: impl Fn(SessionId) -> bool, out: &mut Vec<Action>) {
         let turns = &mut self.turns;
         self.queue.retain(|id| {
             let expired = turns.get(id).is_none_or(|turn| turn.deadline <= now);
@@ -131,7 +162,7 @@ impl Turns {
         let mut free = self.limit.saturating_sub(self.running());
         let turns = &mut self.turns;
         self.queue.retain(|id| match turns.get_mut(id) {
-            Some(turn) if free > 0 && turn.not_before <= now => {
+            Some(turn) if free > 0 && turn.not_before <= now && turn.session.is_none_or(&may) => {
                 free -= 1;
                 turn.state = State::Running;
                 out.push(Action::Dispatch(*id));
@@ -141,10 +172,25 @@ impl Turns {
         });
     }
 
-    pub(crate) fn wake_at(&self) -> Option<Instant> {
+    pub(crate) fn wake_at(&self, may: impl Fn(SessionId) -> bool) -> Option<Instant> {
         let held = self.queue.iter().filter_map(|id| self.turns.get(id));
-        let now_free = self.open && self.running() < self.limit;
-        held.map(|turn| if now_free { turn.deadline.min(turn.not_before) } else { turn.deadline }).min()
+        let free = self.open && self.running() < self.limit;
+        let next = |turn: &Turn| match free && turn.session.is_none_or(&may) {
+            true => turn.deadline.min(turn.not_before),
+            false => turn.deadline,
+        };
+        held.map(next).min()
+    }
+
+    /// Sessions that have a request here.
+    pub(crate) fn sessions(&self) -> HashSet<SessionId> {
+        self.turns.values().filter_map(|turn| turn.session).collect()
+    }
+
+    /// Attempts of Groups that run.
+    pub(crate) fn running_in_groups(&self) -> usize {
+        let run = self.turns.values().filter(|turn| turn.state != State::Held);
+        run.filter(|turn| turn.session.is_some()).count()
     }
 
     pub(crate) fn running(&self) -> usize {

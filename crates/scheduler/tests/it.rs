@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Running, Scheduler, TurnId};
+use verbatim_scheduler::{Action, Ended, Input, Limits, Running, Scheduler, TurnId};
 
 const HOLD: Duration = Duration::from_secs(10);
 
 fn scheduler(turns: usize) -> Scheduler {
-    Scheduler::new(Limits { turns, agents: 2, hold: HOLD })
+    Scheduler::new(Limits { turns, hold: HOLD })
 }
 
 fn step(scheduler: &mut Scheduler, now: Instant, input: Input) -> Vec<Action> {
@@ -21,8 +21,8 @@ fn step(scheduler: &mut Scheduler, now: Instant, input: Input) -> Vec<Action> {
 #[test]
 fn turns_run_in_order_as_permits_come_free() {
     let (mut s, now) = (scheduler(1), Instant::now());
-    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(1))), [Action::Dispatch(TurnId(1))]);
-    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(2))), []);
+    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(1), None)), [Action::Dispatch(TurnId(1))]);
+    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(2), None)), []);
     assert_eq!(step(&mut s, now, Input::Ended(TurnId(1), Ended::Over)), [Action::Dispatch(TurnId(2))]);
 }
 
@@ -30,7 +30,7 @@ fn turns_run_in_order_as_permits_come_free() {
 fn a_closing_gate_holds_what_runs_and_reopens_it_first() {
     let (mut s, now) = (scheduler(2), Instant::now());
     for id in 1..=3 {
-        step(&mut s, now, Input::Arrived(TurnId(id)));
+        step(&mut s, now, Input::Arrived(TurnId(id), None));
     }
     assert_eq!(
         step(&mut s, now, Input::CloseGate(Running::Abort)),
@@ -46,7 +46,7 @@ fn a_closing_gate_holds_what_runs_and_reopens_it_first() {
 #[test]
 fn an_attempt_that_yields_nothing_is_tried_again_after_a_pause_until_the_deadline() {
     let (mut s, start) = (scheduler(1), Instant::now());
-    let mut actions = step(&mut s, start, Input::Arrived(TurnId(1)));
+    let mut actions = step(&mut s, start, Input::Arrived(TurnId(1), None));
     let (mut now, mut tries) = (start, 0);
     while actions != [Action::Expire(TurnId(1))] {
         if actions == [Action::Dispatch(TurnId(1))] {
@@ -58,14 +58,6 @@ fn an_attempt_that_yields_nothing_is_tried_again_after_a_pause_until_the_deadlin
     }
     assert_eq!(now - start, HOLD);
     assert!((8..20).contains(&tries), "{tries} tries");
-}
-
-#[test]
-fn agents_start_as_others_exit() {
-    let (mut s, now) = (scheduler(1), Instant::now());
-    let launched: Vec<_> = (1..=3).flat_map(|id| step(&mut s, now, Input::Wanted(AgentId(id)))).collect();
-    assert_eq!(launched, [Action::Launch(AgentId(1)), Action::Launch(AgentId(2))]);
-    assert_eq!(step(&mut s, now, Input::Exited(AgentId(1))), [Action::Launch(AgentId(3))]);
 }
 
 #[derive(Clone, Debug)]
@@ -105,7 +97,7 @@ proptest! {
         let drain = std::iter::repeat_n(Step::End(0), 400).chain([Step::Open]).chain(std::iter::repeat_n(Step::End(0), 400));
         for action in history.into_iter().chain([Step::Open]).chain(drain) {
             let input = match action {
-                Step::Arrive => { next += 1; known.insert(TurnId(next)); Input::Arrived(TurnId(next)) }
+                Step::Arrive => { next += 1; known.insert(TurnId(next)); Input::Arrived(TurnId(next), None) }
                 Step::End(i) if !running.is_empty() => {
                     let turn = running.remove(i % running.len());
                     known.remove(&turn);
@@ -142,7 +134,7 @@ proptest! {
                         prop_assert!(!running.contains(&turn));
                         prop_assert!(known.remove(&turn), "a turn ended twice");
                     }
-                    Action::Launch(_) => prop_assert!(false, "no agent was wanted"),
+                    other => prop_assert!(false, "{other:?}: there are no Groups"),
                 }
             }
             prop_assert!(running.len() <= permits);

@@ -1,16 +1,16 @@
-//! The scheduler's shell: a clock, and a mailbox for each turn and agent.
+//! The scheduler's shell: a clock, and a mailbox for each turn and for the rollout.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use tokio::sync::{Notify, mpsc, oneshot};
-use verbatim_scheduler::{Action, AgentId, Ended, Input, Limits, Running, Scheduler, TurnId};
+use tokio::sync::{Notify, mpsc};
+use verbatim_scheduler::{Action, Ended, Input, Limits, Running, Scheduler, SessionId, TurnId};
 
 use crate::Settings;
 
-/// Decides, through the scheduler, when turns run and agents start. Cheap to clone.
+/// Decides, through the scheduler, when turns run and what becomes of Groups. Cheap to clone.
 #[derive(Clone)]
 pub struct Dispatcher(Arc<Shell>);
 
@@ -23,7 +23,8 @@ struct Shell {
 struct Core {
     scheduler: Scheduler,
     turns: HashMap<TurnId, mpsc::UnboundedSender<Order>>,
-    agents: HashMap<AgentId, oneshot::Sender<()>>,
+    /// Who is told about Groups.
+    groups: Option<mpsc::UnboundedSender<Action>>,
 }
 
 /// What a turn is told.
@@ -44,17 +45,15 @@ pub(crate) struct Ticket {
     orders: mpsc::UnboundedReceiver<Order>,
 }
 
-/// The right to run one agent; dropping it gives it back.
-pub struct AgentPermit {
-    shell: Arc<Shell>,
-    id: AgentId,
-}
-
 impl Dispatcher {
     /// Starts the shell's clock on the current runtime; it ends with the last clone.
     pub(crate) fn start(settings: &Settings) -> Self {
-        let limits = Limits { turns: settings.turns, agents: settings.agents, hold: settings.hold };
-        let core = Core { scheduler: Scheduler::new(limits), turns: HashMap::new(), agents: HashMap::new() };
+        let limits = Limits { turns: settings.turns, hold: settings.hold };
+        let scheduler = match &settings.resident {
+            Some(rules) => Scheduler::resident(limits, rules.clone()),
+            None => Scheduler::new(limits),
+        };
+        let core = Core { scheduler, turns: HashMap::new(), groups: None };
         let shell = Arc::new(Shell { core: Mutex::new(core), wake: Notify::new(), next: AtomicU64::new(0) });
         let clock = Arc::downgrade(&shell);
         tokio::spawn(async move {
@@ -73,25 +72,31 @@ impl Dispatcher {
         Self(shell)
     }
 
-    /// Enters a turn.
-    pub(crate) fn arrive(&self) -> Ticket {
+    /// Enters a turn, which may be a Group's.
+    pub(crate) fn arrive(&self, seat: Option<SessionId>) -> Ticket {
         let id = TurnId(self.0.next.fetch_add(1, Ordering::Relaxed));
         let (sender, orders) = mpsc::unbounded_channel();
         self.0.core().turns.insert(id, sender);
-        self.0.step(Input::Arrived(id));
+        self.0.step(Input::Arrived(id, seat));
         Ticket { shell: Arc::clone(&self.0), id, orders }
     }
 
-    /// Waits for the right to run one more agent.
-    pub async fn agent(&self) -> AgentPermit {
-        let id = AgentId(self.0.next.fetch_add(1, Ordering::Relaxed));
-        let (sender, launched) = oneshot::channel();
-        let permit = AgentPermit { shell: Arc::clone(&self.0), id };
-        self.0.core().agents.insert(id, sender);
-        self.0.step(Input::Wanted(id));
-        // The sender is dropped only after it was used.
-        let _ = launched.await;
-        permit
+    /// What is to be done about Groups, from now on, in the order in which it was decided. Who asked before
+    /// hears no more.
+    pub fn groups(&self) -> mpsc::UnboundedReceiver<Action> {
+        let (sender, actions) = mpsc::unbounded_channel();
+        self.0.core().groups = Some(sender);
+        actions
+    }
+
+    /// Tells the scheduler what happened to Groups.
+    pub fn tell(&self, input: Input) {
+        self.0.step(input);
+    }
+
+    /// Whether no step can come any more.
+    pub fn is_over(&self) -> bool {
+        self.0.core().scheduler.is_over()
     }
 
     /// Starts no attempt from now on; turns whose attempts are aborted are held.
@@ -127,9 +132,9 @@ impl Shell {
                 Action::Dispatch(turn) => (turn, Order::Go),
                 Action::Abort(turn) => (turn, Order::Abort),
                 Action::Expire(turn) => (turn, Order::Expire),
-                Action::Launch(agent) => {
-                    if let Some(launch) = core.agents.remove(&agent) {
-                        let _ = launch.send(());
+                group => {
+                    if let Some(groups) = &core.groups {
+                        let _ = groups.send(group);
                     }
                     continue;
                 }
@@ -160,12 +165,5 @@ impl Drop for Ticket {
         self.shell.core().turns.remove(&self.id);
         self.shell.step(Input::Left(self.id));
         self.shell.step(Input::Ended(self.id, Ended::Over));
-    }
-}
-
-impl Drop for AgentPermit {
-    fn drop(&mut self) {
-        self.shell.core().agents.remove(&self.id);
-        self.shell.step(Input::Exited(self.id));
     }
 }

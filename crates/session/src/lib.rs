@@ -28,7 +28,7 @@ mod token;
 mod turn;
 mod unread;
 
-pub use dispatch::{AgentPermit, Dispatcher};
+pub use dispatch::Dispatcher;
 pub use error::TurnError;
 pub use matching::{Matching, Predicate};
 pub use session::Session;

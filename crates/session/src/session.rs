@@ -10,14 +10,16 @@ use tokio_util::task::TaskTracker;
 use verbatim_chat::Chain;
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
+use verbatim_scheduler::SessionId as Seat;
 
-use crate::Matching;
+use crate::{Matching, OpenOptions};
 
 /// One agent's episode: its forest, and what is in flight.
 pub struct Session {
     id: SessionId,
     group: Option<GroupId>,
     lora: Option<Arc<str>>,
+    seat: Option<Seat>,
     matching: Matching,
     opened: i64,
     used: Mutex<Instant>,
@@ -39,16 +41,16 @@ pub(crate) struct State {
 impl Session {
     pub(crate) fn new(
         id: SessionId,
-        group: Option<GroupId>,
-        lora: Option<Arc<str>>,
+        options: OpenOptions,
         matching: Matching,
         opened: i64,
         forest: Forest,
     ) -> Self {
         Self {
             id,
-            group,
-            lora,
+            group: options.group,
+            lora: options.lora,
+            seat: options.seat,
             matching,
             opened,
             used: Mutex::new(Instant::now()),
@@ -72,6 +74,11 @@ impl Session {
     /// The adapter that it is sampled with; `None` is the base model.
     pub fn lora(&self) -> Option<&Arc<str>> {
         self.lora.as_ref()
+    }
+
+    /// Its place in a Group that the scheduler knows.
+    pub fn seat(&self) -> Option<Seat> {
+        self.seat
     }
 
     /// Who says which replayed messages are the same.

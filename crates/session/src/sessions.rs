@@ -8,6 +8,7 @@ use verbatim_engine::Engine;
 use verbatim_events::{Cause, Event, GroupId, Observers};
 use verbatim_families::Family;
 use verbatim_forest::{Forest, Lineage};
+use verbatim_scheduler::SessionId as Seat;
 
 use crate::ended::Ended;
 use crate::openings::Openings;
@@ -51,6 +52,8 @@ pub struct OpenOptions {
     pub group: Option<GroupId>,
     /// The adapter to sample with, by the name that the engine knows it by.
     pub lora: Option<Arc<str>>,
+    /// Its place in a Group that the scheduler knows: its turns run when the Group may.
+    pub seat: Option<Seat>,
 }
 
 /// The sessions of a process, with what all of them share. Cheap to clone.
@@ -145,12 +148,12 @@ impl Sessions {
     pub fn open(&self, options: OpenOptions) -> Result<(SessionToken, Arc<Session>), TooManySessions> {
         let token = SessionToken::fresh();
         let settings = &self.0.settings;
-        let matching = options.matching.unwrap_or_else(|| settings.matching.clone());
+        let matching = options.matching.clone().unwrap_or_else(|| settings.matching.clone());
         let lineage = options.lineage.unwrap_or(settings.lineage);
         let forest = Forest::new(lineage, matching.matcher()).with_rollback(settings.rollback);
         let opened = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
         let id = token.session_id();
-        let session = Arc::new(Session::new(id, options.group, options.lora, matching, opened, forest));
+        let session = Arc::new(Session::new(id, options, matching, opened, forest));
         let mut table = self.0.table_mut();
         match settings.quota.sessions {
             Some(limit) if table.open.len() >= limit => return Err(TooManySessions { limit }),

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 use verbatim_dialects::Sampling;
 use verbatim_engine::Params;
 use verbatim_forest::Lineage;
+use verbatim_scheduler::Rules;
 use verbatim_tokens::TokenId;
 
 use crate::{Matching, SpillOptions};
@@ -33,8 +34,8 @@ pub struct Settings {
     pub pinned: Sampling,
     /// Turns that may be at the engine at once.
     pub turns: usize,
-    /// Agents that may live at once.
-    pub agents: usize,
+    /// How Groups are rolled out; `None`: there are none.
+    pub resident: Option<Rules>,
     /// How long a turn may be held without progress.
     pub hold: Duration,
     /// How long a turn puts up with an engine that yields nothing but failures.
@@ -107,7 +108,7 @@ impl Default for Settings {
             sampling: SamplingDefaults::default(),
             pinned: Sampling::default(),
             turns: 256,
-            agents: 64,
+            resident: None,
             hold: Duration::from_secs(600),
             outage: Duration::from_secs(300),
             experts: false,

@@ -180,7 +180,7 @@ impl Turn {
         let kind = shared.engine.capabilities().logprobs;
         let mut live = Live::new(kind, request.params.max_tokens, (self.fresh)(), stop);
 
-        let mut ticket = shared.dispatcher.arrive();
+        let mut ticket = shared.dispatcher.arrive(self.session.seat());
         let finish = loop {
             self.hold(&mut ticket).await?;
             let (cause, progress) = match self.attempt(&mut ticket, &mut live, &request).await? {

@@ -11,8 +11,9 @@ use tokio_util::sync::CancellationToken;
 use verbatim_agents::Agent;
 use verbatim_gateway::{Access, ControlKey};
 use verbatim_process::Launcher;
-use verbatim_rollout::{Dataset, Keep, Outcome, Plan, Progress, Run, Summary};
+use verbatim_rollout::{Dataset, Outcome, Plan, Progress, Run, Summary};
 use verbatim_samples::{Format, Pick};
+use verbatim_scheduler::{Asked, Rules};
 
 use crate::args;
 use crate::config::{AgentConfig, Config, DatasetConfig, Origin};
@@ -44,7 +45,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let _telemetry = Telemetry::start(&config.log)?;
     let tasks = dataset_of(dataset).read()?;
     ensure!(!tasks.is_empty(), "the dataset is empty");
-    ensure!(config.rollout.group_size > 0, "rollout.group_size: 0 sessions make no group");
+    let rules = rules(&config, &agent, tasks.len()).context("section [rollout]")?;
     set_up(&agent)?;
 
     let began = Instant::now();
@@ -53,7 +54,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     // A key that nobody is told: agents cannot open sessions or read other sessions' rows.
     let control = ControlKey::new(&format!("{:032x}", rand::random::<u128>()))?;
     let access = Access { key: Some(control), trusted: Vec::new() };
-    let service = Service::start(&config, &loaded, access).await?;
+    let service = Service::start(&config, &loaded, access, Some(rules)).await?;
     let plan = plan(&config, &agent, &loaded.model)?;
     let folder = plan.folder.clone();
     let run = Run::new(plan, service.sessions.clone(), Launcher::this()?, service.url.clone());
@@ -114,6 +115,35 @@ fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
     Ok(())
 }
 
+/// How groups are rolled out, over so many tasks.
+fn rules(config: &Config, agent: &AgentConfig, tasks: usize) -> anyhow::Result<Rules> {
+    let rollout = &config.rollout;
+    let batch = if rollout.batch == 0 { tasks } else { rollout.batch };
+    let agents = agent.concurrency.max(1);
+    let size = rollout.group_size;
+    let resident = match rollout.resident {
+        // One more than agents need, so that none idles while a group ends.
+        0 => agents.div_ceil(size.max(1)) + 1,
+        resident => resident,
+    };
+    Ok(Rules::new(Asked {
+        mode: rollout.mode.clone(),
+        staleness: (rollout.staleness > 0).then_some(rollout.staleness),
+        max_aborted_count: (rollout.max_aborted_count > 0).then_some(rollout.max_aborted_count),
+        group_size: size,
+        needed: if rollout.keep_at_least == 0 { size } else { rollout.keep_at_least },
+        retries: rollout.retries,
+        batch,
+        over_sampling: rollout.over_sampling,
+        resident,
+        agents,
+        prelaunch: rollout.prelaunch,
+        barrier: (rollout.barrier_seconds > 0).then(|| Duration::from_secs(rollout.barrier_seconds)),
+        agent_time: Duration::from_secs(agent.timeout_seconds),
+        steps: Some(tasks.div_ceil(batch) as u64),
+    })?)
+}
+
 fn plan(config: &Config, agent: &AgentConfig, model: &str) -> anyhow::Result<Plan> {
     let rollout = &config.rollout;
     let cwd =
@@ -127,11 +157,9 @@ fn plan(config: &Config, agent: &AgentConfig, model: &str) -> anyhow::Result<Pla
             grace: Duration::from_secs(agent.grace_seconds),
         },
         group_size: rollout.group_size,
-        keep: if rollout.keep_at_least == 0 { Keep::Whole } else { Keep::AtLeast(rollout.keep_at_least) },
-        retries: rollout.retries,
-        mode: match rollout.mode.as_str() {
-            "train" | "eval" => rollout.mode.clone(),
-            other => bail!("rollout.mode: {other:?} is none of train, eval"),
+        mode: match rollout.purpose.as_str() {
+            "train" | "eval" => rollout.purpose.clone(),
+            other => bail!("rollout.purpose: {other:?} is none of train, eval"),
         },
         pick: match rollout.pick.as_str() {
             "drop_retries" => Pick::DropRetries,

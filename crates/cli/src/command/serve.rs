@@ -34,7 +34,7 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let _telemetry = Telemetry::start(&config.log)?;
     let access = access(&config)?;
     let loaded = model::load(&config).await?;
-    let service = Service::start(&config, &loaded, access).await?;
+    let service = Service::start(&config, &loaded, access, None).await?;
     let interrupted = interruption()?;
     let engine = loaded.engine.capabilities();
     println!(

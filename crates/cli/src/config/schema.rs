@@ -391,7 +391,7 @@ pub(crate) struct AgentConfig {
     /// Variables.
     #[serde(default)]
     pub(crate) env: BTreeMap<String, String>,
-    /// Seconds that an agent may live.
+    /// Seconds that an agent may be active: its group is leased and the gate is open.
     #[serde(default = "agent_seconds")]
     pub(crate) timeout_seconds: u64,
     /// Seconds between being told to end and being killed.
@@ -428,8 +428,27 @@ pub(crate) struct RolloutConfig {
     pub(crate) keep_at_least: usize,
     /// How often a failed session is run again.
     pub(crate) retries: u32,
-    /// `train` or `eval`.
+    /// How rollout and training take turns: `sync` drops at a step's end what is not finished, `partial`
+    /// holds it for the next step, `async` goes on while the trainer trains.
     pub(crate) mode: String,
+    /// Groups a step; 0: the whole dataset is one step.
+    pub(crate) batch: usize,
+    /// Groups that run beyond the step's, so that it need not wait for the slowest.
+    pub(crate) over_sampling: usize,
+    /// Groups that may be there at once; 0: as many as keep all agents busy.
+    pub(crate) resident: usize,
+    /// Whether groups warm up before a step has room for them; needs `barrier_seconds`.
+    pub(crate) prelaunch: bool,
+    /// Seconds from the start of a group's last agent until all its first requests must be there; 0: no
+    /// barrier, each agent goes on at once.
+    pub(crate) barrier_seconds: u64,
+    /// In mode `partial`: a group of which a session was aborted so often is aborted no more; 0 is no limit.
+    pub(crate) max_aborted_count: u32,
+    /// In mode `async`: how many steps may lie between the weights that a group began with and those that its
+    /// step is trained on.
+    pub(crate) staleness: u64,
+    /// What agents are told that they run for: `train` or `eval`.
+    pub(crate) purpose: String,
     /// Which leaves become rows: `drop_retries` or `all`.
     pub(crate) pick: String,
     /// No row is longer; 0 is no limit.
@@ -446,7 +465,15 @@ impl Default for RolloutConfig {
             group_size: 4,
             keep_at_least: 0,
             retries: 1,
-            mode: "train".into(),
+            mode: "sync".into(),
+            batch: 0,
+            over_sampling: 0,
+            resident: 0,
+            prelaunch: false,
+            barrier_seconds: 0,
+            max_aborted_count: 0,
+            staleness: 0,
+            purpose: "train".into(),
             pick: "drop_retries".into(),
             max_seq_len: 0,
             output: "rollouts".into(),

@@ -136,3 +136,27 @@ fn killing_the_owner_kills_its_agents() {
     child.wait().unwrap();
     until("no agent is left", || alive("7103.5") == 0);
 }
+
+#[test]
+fn steps_with_a_barrier_publish_every_group_and_log_each_move() {
+    let rollout = Rollout::new(GOOD, 4, 2, "");
+    let flags = ["mode=\"partial\"", "batch=2", "over_sampling=1", "barrier_seconds=20", "prelaunch=true"];
+    let flags: Vec<_> =
+        flags.iter().flat_map(|flag| ["--set".to_owned(), format!("rollout.{flag}")]).collect();
+    let output = rollout.run(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    assert!(output.status.success(), "{}", text(&output));
+    let names =
+        ["step_opened", "group_started", "group_ready", "group_finalised", "group_finished", "step_closed"];
+    let told = names.map(|name| rollout.told(name));
+    assert_eq!(told, [2, 4, 4, 4, 4, 2], "{}", text(&output));
+    assert_eq!((rollout.told("agent_started"), rollout.told("agent_ended")), (8, 8));
+}
+
+#[test]
+fn modes_that_exclude_each_other_are_refused_by_name_before_anything_runs() {
+    let rollout = Rollout::new(GOOD, 1, 1, "");
+    let output = rollout.run(&["--set", "rollout.staleness=1"]);
+    assert!(!output.status.success());
+    assert!(text(&output).contains("staleness is of mode async only"), "{}", text(&output));
+    assert_eq!(rollout.told("group_started"), 0);
+}

@@ -208,3 +208,37 @@ async fn tokens_without_a_logprob_are_committed_and_never_trained() {
     assert!(row["loss_mask"].as_array().unwrap().iter().all(|mask| mask == 0), "{row}");
     assert!(row["logprobs"].as_array().unwrap().iter().all(Value::is_null));
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_update_is_one_slow_request_and_its_tokens_say_which_weights_sampled_them() {
+    let setting = Setting::slow(Duration::from_millis(5));
+    let server = Server::with(setting, [text(&"word ".repeat(30))]).await;
+    let session = server.open(json!({})).await;
+    let body = json!({"messages": [user("hi")], "max_tokens": 30});
+    let reply = tokio::spawn(server.chat(&session, &body).send());
+    server.until("the turn runs", |server| server.engine.running() == 1).await;
+    let control = |verb: &str, body: Value| {
+        server.client.post(format!("{}/control/{verb}", server.url)).body(body.to_string()).send()
+    };
+    let early = control("end_update", json!({"version": "7"})).await.unwrap();
+    assert_eq!(early.status(), StatusCode::CONFLICT, "nothing was begun");
+    tokio::time::sleep(Duration::from_millis(30)).await;
+    let begun = control("begin_update", json!({"mode": "abort"})).await.unwrap();
+    assert_eq!(begun.status(), StatusCode::OK);
+    assert_eq!((server.engine.running(), server.committed(&session)), (0, 0), "nothing is sampled any more");
+    let again = control("begin_update", json!({})).await.unwrap();
+    assert_eq!(again.status(), StatusCode::CONFLICT, "one at a time");
+    assert_eq!(control("end_update", json!({})).await.unwrap().status(), StatusCode::BAD_REQUEST);
+    let ended = control("end_update", json!({"version": "7"})).await.unwrap();
+    assert_eq!(ended.status(), StatusCode::OK);
+    assert_eq!(reply.await.unwrap().unwrap().status(), StatusCode::OK);
+    let session = server.sessions.get(&session).unwrap();
+    session.with_forest(|forest| {
+        let head = forest.node(forest.head().unwrap()).unwrap();
+        let versions = head.generation().unwrap().sampled.versions().clone();
+        let last =
+            versions.iter().last().and_then(|(version, _)| version.as_ref().map(|v| v.as_str().to_owned()));
+        assert_eq!(last.as_deref(), Some("7"), "{versions:?}");
+        assert_eq!(versions.iter().count(), 2, "each attempt's tokens keep their own: {versions:?}");
+    });
+}

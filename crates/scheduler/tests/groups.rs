@@ -1,0 +1,149 @@
+//! Groups, move by move. Histories in which everything goes wrong are `verbatim-simulation`'s.
+
+#![allow(clippy::unwrap_used, clippy::panic, reason = "a failed assumption fails the test")]
+
+use std::time::{Duration, Instant};
+
+use verbatim_scheduler::{
+    Action, Asked, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler, SessionId,
+    Step, TurnId,
+};
+
+fn asked() -> Asked {
+    Asked {
+        mode: "sync".into(),
+        staleness: None,
+        max_aborted_count: None,
+        group_size: 1,
+        needed: 1,
+        retries: 0,
+        batch: 1,
+        over_sampling: 0,
+        resident: 4,
+        agents: 8,
+        prelaunch: false,
+        barrier: Some(Duration::from_secs(30)),
+        agent_time: Duration::from_secs(600),
+        steps: None,
+    }
+}
+
+fn seat(group: u64, place: u32) -> SessionId {
+    SessionId { group: GroupId(group), place, attempt: 0 }
+}
+
+/// A scheduler at a fixed time.
+struct At(Scheduler, Instant);
+
+impl At {
+    fn new(asked: Asked) -> Self {
+        let limits = Limits { turns: 8, hold: Duration::from_secs(1000) };
+        Self(Scheduler::resident(limits, Rules::new(asked).unwrap()), Instant::now())
+    }
+
+    fn on(&mut self, input: Input) -> Vec<Action> {
+        let mut out = Vec::new();
+        self.0.step(self.1, input, &mut out);
+        out
+    }
+}
+
+#[test]
+fn settings_that_exclude_each_other_are_refused_by_name() {
+    let refused = |change: fn(&mut Asked)| {
+        let mut asked = asked();
+        change(&mut asked);
+        Rules::new(asked).unwrap_err()
+    };
+    let error = refused(|a| a.mode = "eager".into());
+    assert_eq!(error, RulesError::Mode("eager".into()));
+    assert_eq!(refused(|a| a.batch = 0), RulesError::Zero("batch"));
+    assert_eq!(refused(|a| a.staleness = Some(1)), RulesError::StalenessOutsideAsync);
+    assert_eq!(refused(|a| a.max_aborted_count = Some(1)), RulesError::ProtectionOutsidePartial);
+    let ahead = refused(|a| (a.mode, a.over_sampling) = ("async".into(), 1));
+    assert_eq!(ahead, RulesError::OverSamplingInAsync);
+    let warm = refused(|a| (a.prelaunch, a.barrier) = (true, None));
+    assert_eq!(warm, RulesError::PrelaunchWithoutBarrier);
+    let few = refused(|a| (a.group_size, a.agents) = (9, 8));
+    assert_eq!(few, RulesError::BarrierBeyondAgents { group_size: 9, agents: 8 });
+    assert_eq!(refused(|a| a.needed = 2), RulesError::NeededBeyondGroup { needed: 2, group_size: 1 });
+}
+
+#[test]
+fn a_group_samples_once_all_its_first_requests_are_there() {
+    let mut at = At::new(Asked { group_size: 2, needed: 2, ..asked() });
+    let begun = at.on(Input::OpenStep);
+    let launched = [Action::Launch(seat(0, 0)), Action::Launch(seat(0, 1))];
+    assert_eq!(begun, [&[Action::StepOpened(Step(1)), Action::Begin(GroupId(0))][..], &launched].concat());
+    assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)))), []);
+    // The first client goes and comes again: it has one request, not two.
+    assert_eq!(at.on(Input::Left(TurnId(1))), []);
+    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(0, 1)))), []);
+    let crossed = at.on(Input::Arrived(TurnId(3), Some(seat(0, 0))));
+    let leased = [Action::Ready(GroupId(0)), Action::Lease(GroupId(0), Step(1))];
+    assert_eq!(crossed, [&leased[..], &[Action::Dispatch(TurnId(2)), Action::Dispatch(TurnId(3))]].concat());
+}
+
+#[test]
+fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
+    let mut at = At::new(Asked { prelaunch: true, resident: 2, ..asked() });
+    let begun = at.on(Input::OpenStep).iter().filter(|a| matches!(a, Action::Begin(_))).count();
+    assert_eq!(begun, 2, "as many as there is room for, though the step needs one");
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Ended(TurnId(1), Ended::Over));
+    let closed = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    assert!(closed.contains(&Action::StepClosed(Step(1))), "{closed:?}");
+    assert!(closed.contains(&Action::Begin(GroupId(2))), "the place that came free: {closed:?}");
+    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)))), [Action::Ready(GroupId(1))]);
+    let opened = at.on(Input::OpenStep);
+    let first =
+        [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2)), Action::Dispatch(TurnId(2))];
+    assert_eq!(opened, first, "nothing has to start first");
+}
+
+/// Two Groups for one place: the first finishes while the second samples.
+fn surplus(mode: &str) -> (At, Vec<Action>) {
+    let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
+    at.on(Input::OpenStep);
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Arrived(TurnId(2), Some(seat(1, 0))));
+    at.on(Input::Ended(TurnId(1), Ended::Over));
+    let closing = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    assert!(closing.contains(&Action::Abort(TurnId(2))), "{closing:?}");
+    assert!(!closing.contains(&Action::StepClosed(Step(1))), "an attempt runs: {closing:?}");
+    (at, closing)
+}
+
+#[test]
+fn sync_drops_what_its_step_did_not_need_once_it_is_gone() {
+    let (mut at, _) = surplus("sync");
+    at.on(Input::Left(TurnId(2)));
+    assert_eq!(at.on(Input::Ended(TurnId(2), Ended::Over)), [Action::StepClosed(Step(1))]);
+    let gone = at.on(Input::Exited(seat(1, 0), Exit::Failed { again: true }));
+    assert_eq!(gone, [Action::Dropped(GroupId(1), DropCause::Surplus)]);
+}
+
+#[test]
+fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
+    let (mut at, closing) = surplus("partial");
+    assert!(!closing.iter().any(|action| matches!(action, Action::Stop(..))), "{closing:?}");
+    let aborted = at.on(Input::Ended(TurnId(2), Ended::Aborted { progress: true }));
+    assert_eq!(aborted, [Action::StepClosed(Step(1))]);
+    let opened = at.on(Input::OpenStep);
+    assert_eq!(opened[..2], [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2))]);
+    assert_eq!(opened.last(), Some(&Action::Dispatch(TurnId(2))));
+}
+
+#[test]
+fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
+    let mut at = At::new(asked());
+    at.on(Input::OpenStep);
+    at.1 = at.0.wake_at().unwrap();
+    assert!(matches!(
+        at.on(Input::Tick)[..],
+        [Action::Stop(..), Action::Begin(GroupId(1)), Action::Launch(_)]
+    ));
+    let gone = at.on(Input::Exited(seat(0, 0), Exit::Failed { again: true }));
+    assert_eq!(gone, [Action::Dropped(GroupId(0), DropCause::Barrier)]);
+    assert_eq!(at.0.debt(), 1);
+}
