@@ -47,3 +47,22 @@ fn the_same_events_make_the_same_forest() {
     }
     assert_eq!(world.fingerprint(), replayed.fingerprint());
 }
+
+/// What a session may hold is counted as it grows: ids, logprobs and text, each turn's own.
+#[test]
+fn what_is_held_grows_by_what_each_turn_brings() {
+    let mut world = World::new(Lineage::Tree, Strict);
+    let mut before = world.forest.stored_bytes();
+    assert_eq!(before, 0);
+    let mut request = Vec::new();
+    for (turn, text) in ["u:a", "u:somewhat longer than that", "u:b"].into_iter().enumerate() {
+        request.extend(talk(&[text]));
+        let tokens = world.forest.stored_tokens();
+        world.turn(&request, &Reply::new(&format!("r{turn}")));
+        request.extend(talk(&[&format!("a:r{turn}")]));
+        let grown = world.forest.stored_bytes() - before;
+        let brought = world.forest.stored_tokens() - tokens;
+        assert!(grown >= brought * 4 + text.len() && grown < 4096, "{grown} bytes for {brought} tokens");
+        before += grown;
+    }
+}
