@@ -1,10 +1,7 @@
 //! One agent from start to outcome.
 
-use std::io::{Read, Seek, SeekFrom};
-use std::path::Path;
-
 use tokio::sync::oneshot;
-use verbatim_process::{Exit, Launcher, ProcessError, Spec};
+use verbatim_process::{Exit, Launcher, ProcessError, Spec, tail};
 
 use crate::environment::{HIDDEN, variables};
 use crate::{Agent, BadOutput, Input, Output, Place, Seat};
@@ -85,14 +82,14 @@ pub async fn run(
             process.end().await?;
             return Err(match told {
                 Ok(Told::TimeUp) => {
-                    AgentFailure::Timeout { seconds: agent.timeout.as_secs(), tail: tail(&log) }
+                    AgentFailure::Timeout { seconds: agent.timeout.as_secs(), tail: tail(&log, TAIL) }
                 }
                 Ok(Told::End) | Err(_) => AgentFailure::Cancelled,
             });
         }
     };
     if !exit.success() {
-        return Err(AgentFailure::Exit { exit, tail: tail(&log) });
+        return Err(AgentFailure::Exit { exit, tail: tail(&log, TAIL) });
     }
     let text = match std::fs::read_to_string(&left) {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
@@ -102,16 +99,4 @@ pub async fn run(
         other => other?,
     };
     Ok(Output::parse(&text)?)
-}
-
-fn tail(log: &Path) -> String {
-    let read = || {
-        let mut file = std::fs::File::open(log)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-        let mut end = Vec::new();
-        file.read_to_end(&mut end)?;
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&end).into_owned())
-    };
-    read().unwrap_or_default()
 }

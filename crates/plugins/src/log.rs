@@ -1,6 +1,5 @@
 //! A worker's log: what plug-ins print, kept small.
 
-use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 
 /// How much of a log goes into an error.
@@ -10,15 +9,7 @@ const MOST: u64 = 8 << 20;
 
 /// The end of a log; empty if it cannot be read.
 pub(crate) fn tail(log: &Path) -> String {
-    let read = || {
-        let mut file = std::fs::File::open(log)?;
-        let length = file.metadata()?.len();
-        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
-        let mut end = Vec::new();
-        file.read_to_end(&mut end)?;
-        Ok::<_, std::io::Error>(String::from_utf8_lossy(&end).into_owned())
-    };
-    read().unwrap_or_default()
+    verbatim_process::tail(log, TAIL)
 }
 
 /// Empties a log that grew too large. It is only ever appended to, so its writer is not disturbed.

@@ -12,10 +12,12 @@
 mod error;
 mod exit;
 pub mod launcher;
+mod log;
 mod process;
 mod spec;
 
 pub use error::ProcessError;
 pub use exit::Exit;
+pub use log::tail;
 pub use process::{Launcher, Process};
 pub use spec::Spec;
