@@ -6,6 +6,7 @@ mod config;
 mod event_log;
 mod model;
 mod plugins;
+mod rollout;
 mod telemetry;
 mod wiring;
 

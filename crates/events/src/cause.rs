@@ -97,6 +97,8 @@ pub enum Cause {
     Discarded,
     /// A row could not be made.
     RowRefused,
+    /// Rows that were ready were not taken before the rollout ended.
+    Undelivered,
 }
 
 impl Cause {
@@ -139,6 +141,7 @@ impl Cause {
             Self::Surplus => "surplus",
             Self::Discarded => "discarded",
             Self::RowRefused => "row_refused",
+            Self::Undelivered => "undelivered",
         }
     }
 

@@ -1,11 +1,13 @@
 //! What is known of a group while it runs, and how it ended.
 
+use serde::Serialize;
 use verbatim_events::{Cause, GroupId};
 use verbatim_samples::Row;
 use verbatim_scheduler::{DropCause, SessionId};
 
 use crate::Task;
 use crate::member::Ended;
+use crate::tasks::Taken;
 
 /// How a group ended.
 #[derive(Debug)]
@@ -26,17 +28,38 @@ pub struct Outcome {
     pub sampled_tokens: usize,
 }
 
+/// Where a group is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Phase {
+    /// Its agents start, or its first requests are not all there.
+    Warming,
+    /// It is held at its barrier until a step has room for it.
+    Ready,
+    /// It samples.
+    Leased,
+    /// It has finished, and no step has taken it.
+    Finalised,
+    /// A step has taken it; its rows were not taken for good yet.
+    Delivering,
+}
+
 /// A group under way: its task, and the sessions of it that have ended.
 pub(crate) struct Group {
     pub(crate) name: GroupId,
     pub(crate) task: Task,
+    pub(crate) phase: Phase,
     ended: Vec<(SessionId, Ended)>,
 }
 
 impl Group {
-    /// A group of a task. `mode` is `train` or `eval`.
-    pub(crate) fn new(mode: &str, task: Task) -> Self {
-        Self { name: GroupId::new(format!("{mode}:{}", task.index)), task, ended: Vec::new() }
+    /// A group of a task. `mode` is `train` or `eval`. Its name says the task, and the epoch but for the first.
+    pub(crate) fn new(mode: &str, Taken { task, epoch }: Taken) -> Self {
+        let name = match epoch {
+            0 => format!("{mode}:{}", task.index),
+            epoch => format!("{mode}:{}:{epoch}", task.index),
+        };
+        Self { name: GroupId::new(name), task, phase: Phase::Warming, ended: Vec::new() }
     }
 
     /// Takes one session's end.

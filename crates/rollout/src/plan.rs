@@ -1,9 +1,7 @@
 //! What a rollout is to do.
 
-use std::path::PathBuf;
-
 use verbatim_agents::Agent;
-use verbatim_samples::{Format, Pick};
+use verbatim_samples::Pick;
 
 /// A rollout: for each task a group of sessions, for each session an agent.
 #[derive(Clone, Debug)]
@@ -18,10 +16,6 @@ pub struct Plan {
     pub pick: Pick,
     /// No row is longer.
     pub max_seq_len: Option<usize>,
-    /// Where rows go.
-    pub folder: PathBuf,
-    /// As what.
-    pub format: Format,
     /// The model's name, for the agents.
     pub model: String,
 }

@@ -4,6 +4,7 @@
 //! end is told only once all its sessions have exited; what a step needs is computed from the Groups it has.
 
 use std::collections::{BTreeMap, HashSet, VecDeque};
+use std::num::NonZeroUsize;
 use std::time::Instant;
 
 use crate::ahead::Room;
@@ -53,11 +54,16 @@ impl Resident {
 
     /// Opens the next step and stamps the Groups that go on in it; those that were aborted as often as they
     /// may be are protected in it.
-    pub(crate) fn open(&mut self, out: &mut Vec<Action>) {
+    pub(crate) fn open(&mut self, groups: Option<NonZeroUsize>, out: &mut Vec<Action>) {
         if self.is_over() {
             return;
         }
-        let Some(step) = self.steps.open(self.rules.asked().batch) else { return };
+        let batch = self.rules.asked().batch;
+        let size = match self.rules.mode() {
+            Mode::Async { .. } => batch,
+            Mode::Sync | Mode::Partial { .. } => groups.map_or(batch, NonZeroUsize::get),
+        };
+        let Some(step) = self.steps.open(size) else { return };
         self.started = true;
         out.push(Action::StepOpened(step));
         for (group, leased) in &mut self.leased {

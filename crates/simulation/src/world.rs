@@ -89,7 +89,7 @@ pub fn run(setup: &Setup) -> Result<Measured, Broken> {
         now: Duration::ZERO,
         queue: BTreeMap::new(),
         sequence: 0,
-        inputs: VecDeque::from([Input::OpenStep]),
+        inputs: VecDeque::from([Input::OpenStep(None)]),
         agents: BTreeMap::new(),
         turns: BTreeMap::new(),
         tokens: BTreeMap::new(),
@@ -283,7 +283,7 @@ impl World<'_> {
             self.train(step);
         }
         if self.is_async {
-            self.inputs.push_back(Input::OpenStep);
+            self.inputs.push_back(Input::OpenStep(None));
         }
     }
 
@@ -340,7 +340,7 @@ impl World<'_> {
             What::Updated(step) => {
                 self.inputs.push_back(Input::Trained(step));
                 if !self.is_async {
-                    self.inputs.push_back(Input::OpenStep);
+                    self.inputs.push_back(Input::OpenStep(None));
                 }
                 self.inputs.push_back(Input::OpenGate);
                 if let Some(next) = self.trainer.done() {

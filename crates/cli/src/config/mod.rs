@@ -6,5 +6,5 @@ mod schema;
 pub(crate) use layers::{Layered, Origin};
 pub(crate) use schema::{
     AgentConfig, Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind,
-    PluginsConfig,
+    PluginsConfig, RolloutConfig,
 };
