@@ -2,7 +2,7 @@
 
 use verbatim_events::{Cause, GroupId};
 use verbatim_samples::Row;
-use verbatim_scheduler::{DropCause, SessionId};
+use verbatim_scheduler::{DropCause, SessionId, Unwanted};
 
 use crate::Task;
 use crate::member::Ended;
@@ -73,7 +73,9 @@ impl Group {
             DropCause::Barrier => Cause::BarrierExpired,
             DropCause::Failed => first.unwrap_or(Cause::NoTurns),
             DropCause::Surplus => Cause::Surplus,
-            DropCause::Discarded => Cause::Discarded,
+            DropCause::Unwanted(Unwanted::Discarded) => Cause::Discarded,
+            DropCause::Unwanted(Unwanted::Filtered) => Cause::Filtered { reason: String::new() },
+            DropCause::Unwanted(Unwanted::NotScored) => Cause::RewardFailed,
             DropCause::Interrupted => Cause::Interrupted,
         });
         if outcome.dropped.is_none() {

@@ -147,7 +147,11 @@ impl Shell<'_> {
             Action::Ready(group) => self.note(group, |group| Event::GroupReady { group }),
             Action::Lease(group, Step(step)) => self.note(group, |group| Event::GroupLeased { group, step }),
             Action::Protect(group) => self.note(group, |group| Event::GroupProtected { group }),
-            Action::Finalise(group) => self.note(group, |group| Event::GroupFinalised { group }),
+            Action::Score(group) => {
+                self.note(group, |group| Event::GroupFinalised { group });
+                self.dispatcher.tell(Input::Scored(group));
+            }
+            Action::Finalise(group) => self.note(group, |group| Event::GroupScored { group }),
             Action::Accept { group, step, is_last } => self.accept(group, step, is_last),
             Action::Dropped(group, cause) => {
                 let Some(group) = self.groups.remove(&group) else { return };
