@@ -69,7 +69,7 @@ pub(crate) struct Service {
     /// Its root, without a trailing slash.
     pub(crate) url: String,
     /// The user's callables, which end with the service.
-    _plugins: Plugins,
+    pub(crate) plugins: Plugins,
     stop: CancellationToken,
     serving: tokio::task::JoinHandle<()>,
 }
@@ -123,7 +123,7 @@ impl Service {
         };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
-        Ok(Self { sessions, url: format!("http://{address}"), _plugins: plugins, stop, serving })
+        Ok(Self { sessions, url: format!("http://{address}"), plugins, stop, serving })
     }
 
     /// Ends: aborts what is in flight, closes every session, lets replies out.

@@ -72,6 +72,8 @@ pub enum Cause {
     Raced,
     /// A sampled turn is in no row: a later one took its place.
     Superseded,
+    /// A sampled turn is in no row: the agent exported other contexts.
+    NotExported,
     /// Sampled tokens of a row carry no loss.
     Masked {
         /// Why.
@@ -139,6 +141,7 @@ impl Cause {
             Self::SessionExpired => "session_expired",
             Self::Raced => "raced",
             Self::Superseded => "superseded",
+            Self::NotExported => "not_exported",
             Self::Masked { .. } => "masked",
             Self::AgentFailed => "agent_failed",
             Self::AgentTimeout => "agent_timeout",

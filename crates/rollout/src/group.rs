@@ -62,7 +62,7 @@ impl Group {
             outcome.turns += ended.turns;
             outcome.sampled_tokens += ended.sampled_tokens;
             match ended.result {
-                Ok(made) => rows.push((session, made)),
+                Ok(made) => rows.push((session, made.rows)),
                 Err(failed) => {
                     outcome.failures.push(format!("session {}: {}", session.place, failed.text));
                     first.get_or_insert(failed.cause);

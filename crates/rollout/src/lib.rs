@@ -5,6 +5,7 @@
 //! group ends as rows on disk or as a drop with its cause.
 
 mod context;
+mod contexts;
 mod dataset;
 mod error;
 mod group;
@@ -12,6 +13,7 @@ mod media;
 mod member;
 mod plan;
 mod run;
+mod score;
 mod summary;
 mod write;
 
@@ -20,4 +22,5 @@ pub use error::RolloutError;
 pub use group::Outcome;
 pub use plan::Plan;
 pub use run::{Progress, Run};
+pub use score::{CommandSource, Credit, Source, UrlSource};
 pub use summary::Summary;

@@ -18,6 +18,7 @@ use verbatim_session::{Dispatcher, Sessions};
 use crate::context::Context;
 use crate::group::Group;
 use crate::member::{Ended, member};
+use crate::score::Scorer;
 use crate::{Outcome, Plan, RolloutError, Summary, Task, write};
 
 /// What a rollout runs with.
@@ -34,7 +35,9 @@ pub trait Progress {
 impl Run {
     /// A rollout of `plan` over `sessions`, which must be served at `server` and have rules for groups.
     pub fn new(plan: Plan, sessions: Sessions, launcher: Launcher, server: String) -> Self {
-        Self { context: Arc::new(Context { plan, sessions, launcher, server }) }
+        let scorer = Scorer::new(plan.credit.clone(), launcher.clone(), plan.mode == "train");
+        let scorer = Arc::new(scorer);
+        Self { context: Arc::new(Context { plan, sessions, launcher, scorer, server }) }
     }
 
     /// Runs the tasks, a step after the other; nobody trains in between. Once `stop` is cancelled no group

@@ -11,15 +11,15 @@ use tokio_util::sync::CancellationToken;
 use verbatim_agents::Agent;
 use verbatim_gateway::{Access, ControlKey};
 use verbatim_process::Launcher;
-use verbatim_rollout::{Dataset, Outcome, Plan, Progress, Run, Summary};
+use verbatim_rollout::{Credit, Dataset, Outcome, Plan, Progress, Run, Summary};
 use verbatim_samples::{Format, Pick};
 use verbatim_scheduler::{Asked, Rules};
 
-use crate::args;
 use crate::config::{AgentConfig, Config, DatasetConfig, Origin};
 use crate::model;
 use crate::telemetry::Telemetry;
 use crate::wiring::{Service, interruption, quoted, settings};
+use crate::{agent, args, credit};
 
 /// Runs a rollout file.
 pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
@@ -45,7 +45,10 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let _telemetry = Telemetry::start(&config.log)?;
     let tasks = dataset_of(dataset).read()?;
     ensure!(!tasks.is_empty(), "the dataset is empty");
-    let rules = rules(&config, &agent, tasks.len()).context("section [rollout]")?;
+    agent::check(&agent)?;
+    credit::check(&config)?;
+    let agents = agent::at_once(&agent).await?;
+    let rules = rules(&config, &agent, agents, tasks.len()).context("section [rollout]")?;
     set_up(&agent)?;
 
     let began = Instant::now();
@@ -55,7 +58,9 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let control = ControlKey::new(&format!("{:032x}", rand::random::<u128>()))?;
     let access = Access { key: Some(control), trusted: Vec::new() };
     let service = Service::start(&config, &loaded, access, Some(rules)).await?;
-    let plan = plan(&config, &agent, &loaded.model)?;
+    let host = service.plugins.host();
+    let ways = agent::agent(&config, &agent, host).await?;
+    let plan = plan(&config, ways, credit::credit(&config, host).await?, &loaded.model)?;
     let folder = plan.folder.clone();
     let run = Run::new(plan, service.sessions.clone(), Launcher::this()?, service.url.clone());
 
@@ -97,6 +102,7 @@ fn dataset_of(config: DatasetConfig) -> Dataset {
         path: config.path,
         input_key: config.input_key,
         metadata_key: config.metadata_key,
+        label_key: config.label_key,
         multimodal_keys: config.multimodal_keys,
         limit: config.limit,
     }
@@ -116,10 +122,9 @@ fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
 }
 
 /// How groups are rolled out, over so many tasks.
-fn rules(config: &Config, agent: &AgentConfig, tasks: usize) -> anyhow::Result<Rules> {
+fn rules(config: &Config, agent: &AgentConfig, agents: usize, tasks: usize) -> anyhow::Result<Rules> {
     let rollout = &config.rollout;
     let batch = if rollout.batch == 0 { tasks } else { rollout.batch };
-    let agents = agent.concurrency.max(1);
     let size = rollout.group_size;
     let resident = match rollout.resident {
         // One more than agents need, so that none idles while a group ends.
@@ -144,18 +149,11 @@ fn rules(config: &Config, agent: &AgentConfig, tasks: usize) -> anyhow::Result<R
     })?)
 }
 
-fn plan(config: &Config, agent: &AgentConfig, model: &str) -> anyhow::Result<Plan> {
+fn plan(config: &Config, agent: Agent, credit: Credit, model: &str) -> anyhow::Result<Plan> {
     let rollout = &config.rollout;
-    let cwd =
-        std::fs::canonicalize(&agent.cwd).with_context(|| format!("agent.cwd: {}", agent.cwd.display()))?;
     Ok(Plan {
-        agent: Agent {
-            command: agent.command.clone(),
-            cwd,
-            env: agent.env.clone(),
-            timeout: Duration::from_secs(agent.timeout_seconds),
-            grace: Duration::from_secs(agent.grace_seconds),
-        },
+        agent,
+        credit,
         group_size: rollout.group_size,
         mode: match rollout.purpose.as_str() {
             "train" | "eval" => rollout.purpose.clone(),
