@@ -148,6 +148,12 @@ pub(crate) struct Serve {
     /// Hosts of this network need no control key: `10.0.0.0/8`. Give it once for each.
     #[arg(long, value_name = "CIDR")]
     pub(crate) trust_cidr: Vec<String>,
+    /// A rollout that a trainer drives: dataset, agent, group size. It is the settings file, too.
+    #[arg(long, value_name = "ROLLOUT.TOML", conflicts_with = "config")]
+    pub(crate) rollout: Option<PathBuf>,
+    /// End when standard input ends: the server belongs to the process that holds its other end.
+    #[arg(long)]
+    pub(crate) owned: bool,
 }
 
 /// `verbatim run`.

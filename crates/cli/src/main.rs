@@ -8,6 +8,7 @@ mod credit;
 mod event_log;
 mod model;
 mod plugins;
+mod rollout;
 mod telemetry;
 mod wiring;
 

@@ -110,6 +110,8 @@ pub enum Cause {
     ContextsUncredited,
     /// A row could not be made.
     RowRefused,
+    /// Rows that were ready were not taken before the rollout ended.
+    Undelivered,
 }
 
 impl Cause {
@@ -157,6 +159,7 @@ impl Cause {
             Self::RewardFailed => "reward_failed",
             Self::ContextsUncredited => "contexts_uncredited",
             Self::RowRefused => "row_refused",
+            Self::Undelivered => "undelivered",
         }
     }
 

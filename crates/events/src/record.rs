@@ -81,5 +81,9 @@ pub fn record(event: &Event) -> Value {
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
         Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
+        Event::OptimizerStep(told) => {
+            json!({"event": "optimizer_step", "step": told.step, "rows": told.rows, "version": told.version.as_str(),
+                "groups": told.groups, "metrics": told.metrics})
+        }
     }
 }

@@ -31,6 +31,8 @@ pub(crate) struct Ordered {
     pub(crate) mode: Option<PauseMode>,
     /// A version to name the present weights by.
     pub(crate) version: Option<Version>,
+    /// Of an update's end: the step up to which the new weights have been trained.
+    pub(crate) trained: Option<u64>,
     /// Seconds that each engine has.
     deadline_seconds: Option<f64>,
 }

@@ -9,6 +9,7 @@ use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
+use verbatim_rollout::StepRefused;
 use verbatim_samples::RowError;
 use verbatim_session::{NoSession, TooManySessions, TurnError};
 
@@ -83,6 +84,36 @@ impl ApiError {
     /// An update was begun twice, or ended without a beginning.
     pub(crate) fn update(code: &'static str, message: &str) -> Self {
         Self::new(StatusCode::CONFLICT, INVALID, code, message)
+    }
+
+    /// There are no groups here.
+    pub(crate) fn no_rollout() -> Self {
+        let message = "this server has no rollout; start it with --rollout ROLLOUT.TOML";
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_rollout", message)
+    }
+
+    /// The rollout ended while this was asked.
+    pub(crate) fn rollout_stopped() -> Self {
+        let message = "the rollout was stopped";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "rollout_stopped", message)
+    }
+
+    /// A step that was never opened.
+    pub(crate) fn no_step(step: u64) -> Self {
+        let message = format!("there is no step {step} yet; open one with POST /rollout/steps");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_step", message)
+    }
+
+    /// A batch that was never given out.
+    pub(crate) fn no_batch(batch: u64) -> Self {
+        let message = format!("there was no batch {batch}; its id is in the header x-verbatim-batch");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_batch", message)
+    }
+
+    /// Rows go elsewhere.
+    pub(crate) fn not_pulled() -> Self {
+        let message = "this rollout's rows are not pulled; set rollout.sink = \"pull\"";
+        Self::new(StatusCode::CONFLICT, INVALID, "not_pulled", message)
     }
 
     /// A request's head is over the limit.
@@ -179,6 +210,18 @@ impl From<TurnError> for ApiError {
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "session_closed", message)
             },
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
+        }
+    }
+}
+
+impl From<StepRefused> for ApiError {
+    fn from(error: StepRefused) -> Self {
+        let message = error.to_string();
+        match error {
+            StepRefused::Open { .. } => Self::new(StatusCode::CONFLICT, INVALID, "step_open", message),
+            StepRefused::Over => Self::new(StatusCode::CONFLICT, INVALID, "rollout_over", message),
+            StepRefused::GroupsInAsync | StepRefused::NoGroups => Self::invalid("groups", message),
+            StepRefused::Stopped => Self::rollout_stopped(),
         }
     }
 }

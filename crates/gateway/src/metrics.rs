@@ -182,7 +182,8 @@ impl Observer for Metrics {
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }
             | Event::StepOpened { .. }
-            | Event::StepClosed { .. } => {}
+            | Event::StepClosed { .. }
+            | Event::OptimizerStep(_) => {}
         }
     }
 }

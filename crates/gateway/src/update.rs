@@ -16,7 +16,7 @@ use verbatim_session::Running;
 
 use crate::access::Caller;
 use crate::control::{go_on, ordered, reply, tell};
-use crate::{ApiError, App};
+use crate::{ApiError, App, RolloutControl};
 
 /// How often it is looked whether attempts still run.
 const LOOK: Duration = Duration::from_millis(5);
@@ -63,11 +63,15 @@ pub(crate) async fn begin(State(app): State<App>, caller: Caller, body: Body) ->
 
 /// `POST /control/end_update` with `{"version"}`: every engine is told the new weights' name and forgets what it
 /// cached with the old ones (but after `in_place`), goes on, and the gate opens. If an engine does not do as it
-/// is told, the update is still under way, and this can be asked again.
+/// is told, the update is still under way, and this can be asked again. Of a rollout, `trained` says up to which step
+/// the weights have been trained; without it that is the newest step whose rows were all taken.
 pub(crate) async fn end(State(app): State<App>, caller: Caller, body: Body) -> Result<Response, ApiError> {
     let mut asked = ordered(&app, &caller, body)?;
     let deadline = asked.deadline()?;
     let version = asked.version.take().ok_or_else(|| ApiError::invalid("version", "name the new weights"))?;
+    if asked.trained.is_some() && app.rollout.is_none() {
+        return Err(ApiError::no_rollout());
+    }
     let Some(mode) = app.update.put(None) else {
         return Err(ApiError::update("no_update", "no update is under way: begin it with begin_update"));
     };
@@ -80,6 +84,11 @@ pub(crate) async fn end(State(app): State<App>, caller: Caller, body: Body) -> R
         }
     }
     app.sessions.observers().tell(&Event::UpdateEnded { version });
+    if let Some(RolloutControl { rollout, .. }) = &app.rollout
+        && let Some(step) = asked.trained.or(rollout.view().await.and_then(|view| view.newest_done()))
+    {
+        rollout.trained(step);
+    }
     let answers = go_on(&app, deadline).await;
     Ok(reply(&app, answers))
 }

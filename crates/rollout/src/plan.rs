@@ -1,9 +1,7 @@
 //! What a rollout is to do.
 
-use std::path::PathBuf;
-
 use verbatim_agents::Agent;
-use verbatim_samples::{Format, Pick};
+use verbatim_samples::Pick;
 
 use crate::Credit;
 
@@ -22,10 +20,6 @@ pub struct Plan {
     pub pick: Pick,
     /// No row is longer.
     pub max_seq_len: Option<usize>,
-    /// Where rows go.
-    pub folder: PathBuf,
-    /// As what.
-    pub format: Format,
     /// The model's name, for the agents.
     pub model: String,
 }

@@ -1,5 +1,7 @@
 //! What goes into the scheduler and what comes out.
 
+use std::num::NonZeroUsize;
+
 use crate::{DropCause, GroupId, SessionId, Step, TurnId, Unwanted};
 
 /// Something that happened.
@@ -16,8 +18,9 @@ pub enum Input {
     CloseGate(Running),
     /// Attempts may start.
     OpenGate,
-    /// The trainer wants the next step's Groups. While a step is open or draining it changes nothing.
-    OpenStep,
+    /// The trainer wants the next step's Groups: so many, or a batch as the rules have it. In mode async it is
+    /// always a batch, for which the room ahead is reckoned. While a step is open or draining it changes nothing.
+    OpenStep(Option<NonZeroUsize>),
     /// The weights that sample from now on have been trained up to this step.
     Trained(Step),
     /// A session's processes are gone and its turns are over: only now may its result be seen.

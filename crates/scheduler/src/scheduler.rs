@@ -55,7 +55,7 @@ impl Scheduler {
         }
         if let Some(resident) = &mut self.resident {
             match input {
-                Input::OpenStep => resident.open(out),
+                Input::OpenStep(groups) => resident.open(groups, out),
                 Input::Trained(step) => resident.trained(step),
                 Input::Exited(session, exit) => resident.exit(session, exit, out),
                 Input::Scored(group) => resident.scored(group, out),

@@ -72,7 +72,7 @@ fn settings_that_exclude_each_other_are_refused_by_name() {
 #[test]
 fn a_group_samples_once_all_its_first_requests_are_there() {
     let mut at = At::new(Asked { group_size: 2, needed: 2, ..asked() });
-    let begun = at.on(Input::OpenStep);
+    let begun = at.on(Input::OpenStep(None));
     let launched = [Action::Launch(seat(0, 0)), Action::Launch(seat(0, 1))];
     assert_eq!(begun, [&[Action::StepOpened(Step(1)), Action::Begin(GroupId(0))][..], &launched].concat());
     assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)))), []);
@@ -87,7 +87,7 @@ fn a_group_samples_once_all_its_first_requests_are_there() {
 #[test]
 fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
     let mut at = At::new(Asked { prelaunch: true, resident: 2, ..asked() });
-    let begun = at.on(Input::OpenStep).iter().filter(|a| matches!(a, Action::Begin(_))).count();
+    let begun = at.on(Input::OpenStep(None)).iter().filter(|a| matches!(a, Action::Begin(_))).count();
     assert_eq!(begun, 2, "as many as there is room for, though the step needs one");
     at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
     at.on(Input::Ended(TurnId(1), Ended::Over));
@@ -96,7 +96,7 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
     let closed = at.on(Input::Scored(GroupId(0)));
     assert!(closed.contains(&Action::StepClosed(Step(1))), "{closed:?}");
     assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)))), [Action::Ready(GroupId(1))]);
-    let opened = at.on(Input::OpenStep);
+    let opened = at.on(Input::OpenStep(None));
     let first =
         [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2)), Action::Dispatch(TurnId(2))];
     assert_eq!(opened, first, "nothing has to start first");
@@ -105,7 +105,7 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
 /// Two Groups for one place: the first finishes while the second samples.
 fn surplus(mode: &str) -> (At, Vec<Action>) {
     let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
-    at.on(Input::OpenStep);
+    at.on(Input::OpenStep(None));
     at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
     at.on(Input::Arrived(TurnId(2), Some(seat(1, 0))));
     at.on(Input::Ended(TurnId(1), Ended::Over));
@@ -131,7 +131,7 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
     assert!(!closing.iter().any(|action| matches!(action, Action::Stop(..))), "{closing:?}");
     let aborted = at.on(Input::Ended(TurnId(2), Ended::Aborted { progress: true }));
     assert_eq!(aborted, [Action::StepClosed(Step(1))]);
-    let opened = at.on(Input::OpenStep);
+    let opened = at.on(Input::OpenStep(None));
     assert_eq!(opened[..2], [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2))]);
     assert_eq!(opened.last(), Some(&Action::Dispatch(TurnId(2))));
 }
@@ -139,7 +139,7 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
 #[test]
 fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
     let mut at = At::new(asked());
-    at.on(Input::OpenStep);
+    at.on(Input::OpenStep(None));
     at.1 = at.0.wake_at().unwrap();
     assert!(matches!(
         at.on(Input::Tick)[..],
@@ -153,7 +153,7 @@ fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
 /// One Group in a step of one: it samples, and its agent ends well.
 fn scoring(asked: Asked) -> At {
     let mut at = At::new(asked);
-    at.on(Input::OpenStep);
+    at.on(Input::OpenStep(None));
     at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
     at.on(Input::Ended(TurnId(1), Ended::Over));
     assert_eq!(at.on(Input::Exited(seat(0, 0), Exit::Succeeded)), [Action::Score(GroupId(0))]);
@@ -196,7 +196,7 @@ fn an_interrupt_waits_for_no_score() {
 fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_partial() {
     for mode in ["sync", "partial"] {
         let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
-        at.on(Input::OpenStep);
+        at.on(Input::OpenStep(None));
         for group in 0..2 {
             at.on(Input::Arrived(TurnId(group), Some(seat(group, 0))));
             at.on(Input::Ended(TurnId(group), Ended::Over));
@@ -205,7 +205,7 @@ fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_par
         let closed = at.on(Input::Scored(GroupId(1)));
         let dropped = closed.contains(&Action::Dropped(GroupId(0), DropCause::Surplus));
         assert_eq!(dropped, mode == "sync", "{closed:?}");
-        at.on(Input::OpenStep);
+        at.on(Input::OpenStep(None));
         let late = at.on(Input::Scored(GroupId(0)));
         assert_eq!(late.is_empty(), mode == "sync", "{late:?}");
     }

@@ -99,6 +99,11 @@ impl Dispatcher {
         self.0.core().scheduler.is_over()
     }
 
+    /// Groups that the open step still needs.
+    pub fn debt(&self) -> usize {
+        self.0.core().scheduler.debt()
+    }
+
     /// Starts no attempt from now on; turns whose attempts are aborted are held.
     pub fn close_gate(&self, running: Running) {
         self.0.step(Input::CloseGate(running));

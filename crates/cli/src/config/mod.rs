@@ -10,5 +10,5 @@ pub(crate) use layers::{Layered, Origin};
 pub(crate) use reward::{RewardConfig, SourceConfig};
 pub(crate) use schema::{
     Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind, PluginsConfig,
-    SamplingConfig,
+    RolloutConfig, SamplingConfig,
 };

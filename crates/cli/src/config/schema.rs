@@ -377,6 +377,16 @@ pub(crate) struct DatasetConfig {
     /// Take only so many rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<usize>,
+    /// How often the rows are gone through; 0 is without end. Else once by `verbatim run`, without end by
+    /// `verbatim serve --rollout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) epochs: Option<u64>,
+    /// A seed: each time they come in another order. Else always in their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shuffle: Option<u64>,
+    /// Tasks that an earlier rollout took, as it said itself: this one goes on behind them.
+    #[serde(default)]
+    pub(crate) taken: u64,
 }
 
 fn input_key() -> String {
@@ -393,6 +403,10 @@ pub(crate) struct RolloutConfig {
     pub(crate) keep_at_least: usize,
     /// How often a failed session is run again.
     pub(crate) retries: u32,
+    /// What a failed session does to its group, in one word that stands for the two before: `drop_group`,
+    /// `retry_session`, or `accept(K)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_session_failure: Option<String>,
     /// How rollout and training take turns: `sync` drops at a step's end what is not finished, `partial`
     /// holds it for the next step, `async` goes on while the trainer trains.
     pub(crate) mode: String,
@@ -418,7 +432,12 @@ pub(crate) struct RolloutConfig {
     pub(crate) pick: String,
     /// No row is longer; 0 is no limit.
     pub(crate) max_seq_len: usize,
-    /// Where rows go.
+    /// Steps; 0: as many as the dataset makes.
+    pub(crate) steps: u64,
+    /// Who takes rows: `folder`, or `pull` for a trainer that comes for them. `auto`: `verbatim run` writes a
+    /// folder, `verbatim serve --rollout` is asked.
+    pub(crate) sink: String,
+    /// The folder.
     pub(crate) output: PathBuf,
     /// `parquet`, `safetensors` or `jsonl`.
     pub(crate) format: String,
@@ -430,6 +449,7 @@ impl Default for RolloutConfig {
             group_size: 4,
             keep_at_least: 0,
             retries: 1,
+            on_session_failure: None,
             mode: "sync".into(),
             batch: 0,
             over_sampling: 0,
@@ -441,6 +461,8 @@ impl Default for RolloutConfig {
             purpose: "train".into(),
             pick: "drop_retries".into(),
             max_seq_len: 0,
+            steps: 0,
+            sink: "auto".into(),
             output: "rollouts".into(),
             format: "parquet".into(),
         }

@@ -10,6 +10,8 @@
 mod agents;
 mod commands;
 mod engines;
+mod rewards;
+mod services;
 mod support;
 mod verify;
 mod vocabulary;

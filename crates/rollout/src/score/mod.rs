@@ -29,7 +29,7 @@ pub(crate) use failure::ScoreFailure;
 pub(crate) use given::{Finished, Given, Identity};
 pub(crate) use group::Verdict;
 pub(crate) use session::keep;
-pub(crate) use under_way::UnderWay;
+pub(crate) use under_way::{UnderWay, Verdicts};
 
 /// How sessions and groups are rewarded.
 #[derive(Clone)]

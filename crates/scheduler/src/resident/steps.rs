@@ -3,6 +3,8 @@
 //! The invariants: a step takes as many Groups as it needs, in the order in which they finished, and none that would
 //! make another too stale; it closes once, with nothing left running that it aborted.
 
+use std::num::NonZeroUsize;
+
 use super::Resident;
 use crate::group::{DropCause, Finalised};
 use crate::step::Steps;
@@ -11,11 +13,16 @@ use crate::{Action, Mode};
 impl Resident {
     /// Opens the next step and stamps the Groups that go on in it; those that were aborted as often as they
     /// may be are protected in it.
-    pub(crate) fn open(&mut self, out: &mut Vec<Action>) {
+    pub(crate) fn open(&mut self, groups: Option<NonZeroUsize>, out: &mut Vec<Action>) {
         if self.is_over() {
             return;
         }
-        let Some(step) = self.steps.open(self.rules.asked().batch) else { return };
+        let batch = self.rules.asked().batch;
+        let size = match self.rules.mode() {
+            Mode::Async { .. } => batch,
+            Mode::Sync | Mode::Partial { .. } => groups.map_or(batch, NonZeroUsize::get),
+        };
+        let Some(step) = self.steps.open(size) else { return };
         self.started = true;
         out.push(Action::StepOpened(step));
         for (group, leased) in &mut self.leased {

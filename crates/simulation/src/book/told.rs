@@ -53,7 +53,7 @@ impl Book {
                     self.groups.get_mut(&group).filter(|g| !matches!(g.at, At::Finalised { .. }));
                 unfinished.into_iter().for_each(|group| group.stopped = true);
             }
-            Input::Arrived(_, None) | Input::OpenStep | Input::Tick => {}
+            Input::Arrived(_, None) | Input::OpenStep(_) | Input::Tick => {}
         }
     }
 

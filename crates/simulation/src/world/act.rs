@@ -121,7 +121,7 @@ impl World<'_> {
             self.train(step);
         }
         if self.is_async {
-            self.inputs.push_back(Input::OpenStep);
+            self.inputs.push_back(Input::OpenStep(None));
         }
     }
 

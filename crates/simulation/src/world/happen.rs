@@ -52,7 +52,7 @@ impl World<'_> {
             What::Updated(step) => {
                 self.inputs.push_back(Input::Trained(step));
                 if !self.is_async {
-                    self.inputs.push_back(Input::OpenStep);
+                    self.inputs.push_back(Input::OpenStep(None));
                 }
                 self.inputs.push_back(Input::OpenGate);
                 if let Some(next) = self.trainer.done() {

@@ -94,7 +94,7 @@ pub fn run(setup: &Setup) -> Result<Measured, Broken> {
         now: Duration::ZERO,
         queue: BTreeMap::new(),
         sequence: 0,
-        inputs: VecDeque::from([Input::OpenStep]),
+        inputs: VecDeque::from([Input::OpenStep(None)]),
         agents: BTreeMap::new(),
         turns: BTreeMap::new(),
         tokens: BTreeMap::new(),
