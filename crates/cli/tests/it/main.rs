@@ -10,6 +10,7 @@
 mod agents;
 mod commands;
 mod engines;
+mod examples;
 mod rewards;
 mod services;
 mod support;

@@ -23,7 +23,7 @@ import json, os, sys, urllib.request
 def chat(messages):
     request = urllib.request.Request(
         os.environ["OPENAI_BASE_URL"] + "/chat/completions",
-        json.dumps({"messages": messages, "max_tokens": 8, "temperature": 1.0}).encode(),
+        json.dumps({"messages": messages, "max_tokens": 400}).encode(),
         {"Authorization": "Bearer " + os.environ["OPENAI_API_KEY"], "Content-Type": "application/json"},
     )
     with urllib.request.urlopen(request, timeout=60) as reply:

@@ -131,3 +131,61 @@ fn kind(value: &Value) -> &'static str {
         Value::Object(_) => "a mapping",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_reward_is_a_number_or_an_object_with_its_key() {
+        assert_eq!(reward(json!(0.5), "reward"), Ok((0.5, None)));
+        let object = json!({"acc": 1, "format": 0.5});
+        assert_eq!(reward(object.clone(), "acc"), Ok((1.0, object.as_object().cloned())));
+        let refused = reward(object, "reward").unwrap_err();
+        assert!(
+            refused.contains("\"reward\"")
+                && refused.contains("acc, format")
+                && refused.contains("reward.key")
+        );
+        for none in [json!(null), json!(true), json!("1"), json!([1]), json!({"reward": "1"})] {
+            assert!(reward(none.clone(), "reward").is_err(), "{none}");
+        }
+    }
+
+    #[test]
+    fn a_groups_rewards_are_one_for_each_session() {
+        assert_eq!(rewards(json!([1, 0]), "reward", 2).map(|all| all.len()), Ok(2));
+        let few = rewards(json!([1]), "reward", 2).unwrap_err();
+        assert!(few.contains("1 rewards for 2 sessions"), "{few}");
+        let null = rewards(json!([1, null]), "reward", 2).unwrap_err();
+        assert!(null.contains("session 1"), "{null}");
+    }
+
+    #[test]
+    fn advantages_are_none_or_one_mapping_a_session() {
+        assert_eq!(advantages(json!(null), &[]), Ok(None));
+        assert_eq!(advantages(json!([]), &[]), Ok(Some(Vec::new())));
+        let more = advantages(json!([{}]), &[]).unwrap_err();
+        assert!(more.contains("1 mappings for 0 sessions"), "{more}");
+        assert!(advantages(json!(1.0), &[]).is_err());
+        assert_eq!(of_context(json!([1, 0.5])), Ok(Advantages::Turns(vec![1.0, 0.5])));
+        for wrong in [json!([1, null]), json!("1"), json!({"a": 1}), json!(null)] {
+            assert!(of_context(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_filter_keeps_or_says_why_not() {
+        for keeps in [json!(true), json!(null), json!({"keep": true, "reason": "good"})] {
+            assert_eq!(kept(keeps), Ok(None));
+        }
+        assert_eq!(kept(json!(false)), Ok(Some(String::new())));
+        assert_eq!(kept(json!("all equal")), Ok(Some("all equal".into())));
+        assert_eq!(kept(json!({"keep": false, "reason": "all equal"})), Ok(Some("all equal".into())));
+        for wrong in [json!(1), json!([]), json!({"reason": "x"})] {
+            assert!(kept(wrong.clone()).is_err(), "{wrong}");
+        }
+    }
+}
