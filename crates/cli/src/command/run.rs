@@ -107,7 +107,7 @@ impl Bar {
 impl Progress for Bar {
     fn group(&mut self, outcome: &Outcome) {
         if let Some(cause) = &outcome.dropped {
-            let first = outcome.failures.first().map_or("", String::as_str);
+            let first = outcome.failures.first().map_or(cause.detail(), String::as_str);
             self.0.suspend(|| eprintln!("{} was dropped ({}): {first}", outcome.group, cause.name()));
         }
         let rewards: Vec<f64> = outcome.rows.iter().filter_map(|row| row.reward).collect();
