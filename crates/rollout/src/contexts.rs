@@ -28,8 +28,8 @@ pub(crate) async fn rows(
     let mut metadata = task.input.metadata.clone();
     metadata.extend(output.metadata.clone());
     metadata.insert("task".to_owned(), task.index.into());
-    let mut rewards = Rewards::default();
-    rewards.session = reward(context, output.reward.as_ref(), &mut metadata)?;
+    let session_reward = reward(context, output.reward.as_ref(), &mut metadata)?;
+    let mut rewards = Rewards { session: session_reward, ..Rewards::default() };
     let contexts = match &output.records {
         Some(records) => Some(exported(context, session, records, &mut rewards.by_turn).await?),
         None => None,
