@@ -98,7 +98,8 @@ impl Service {
         progress: Box<dyn Progress>,
     ) -> anyhow::Result<(Self, Started)> {
         let bound = Bound::new(config, loaded, &access, Some(prepared.rules.clone())).await?;
-        let started = prepared.start(bound.sessions.clone(), bound.url.clone(), &loaded.model, progress)?;
+        let served = (bound.sessions.clone(), bound.url.clone(), loaded.model.as_str());
+        let started = prepared.start(config, served, bound.plugins.host(), progress).await?;
         let service = bound.serve(config, loaded, access, Some(started.control.clone()))?;
         Ok((service, started))
     }

@@ -80,6 +80,22 @@ pub enum Event {
         /// The group.
         group: GroupId,
     },
+    /// A session that ended well has its reward.
+    SessionScored {
+        /// The session.
+        session: SessionId,
+        /// Its group.
+        group: GroupId,
+        /// The reward, if it has one.
+        reward: Option<f64>,
+        /// How often it was asked for.
+        attempts: u32,
+    },
+    /// A group has its rewards and advantages, and waits for its step.
+    GroupScored {
+        /// The group.
+        group: GroupId,
+    },
     /// A group's rows are published.
     GroupFinished {
         /// The group.

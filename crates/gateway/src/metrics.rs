@@ -177,6 +177,8 @@ impl Observer for Metrics {
             | Event::GroupLeased { .. }
             | Event::GroupProtected { .. }
             | Event::GroupFinalised { .. }
+            | Event::SessionScored { .. }
+            | Event::GroupScored { .. }
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }
             | Event::StepOpened { .. }

@@ -14,10 +14,20 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Variables set on top of the owner's environment.
     pub env: BTreeMap<String, String>,
-    /// Variables of the owner's environment that it does not get.
-    pub hide: Vec<String>,
+    /// What it gets of the owner's environment.
+    pub inherit: Inherit,
     /// Where its output and errors are appended.
     pub log: PathBuf,
     /// How long it may take to end once it was told to, in milliseconds, before it is killed.
     pub grace_ms: u64,
+}
+
+/// Which variables of its owner's a process gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inherit {
+    /// All but these.
+    Except(Vec<String>),
+    /// These, where the owner has them.
+    Only(Vec<String>),
 }

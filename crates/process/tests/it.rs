@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use verbatim_process::{Exit, Launcher, Process, ProcessError, Spec};
+use verbatim_process::{Exit, Inherit, Launcher, Process, ProcessError, Spec};
 
 fn launcher() -> Launcher {
     Launcher::at(env!("CARGO_BIN_EXE_verbatim-launcher").into())
@@ -17,7 +17,7 @@ fn spec(folder: &Path, script: &str) -> Spec {
         argv: vec!["/bin/bash".into(), "-c".into(), script.into()],
         cwd: folder.to_owned(),
         env: BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]),
-        hide: vec!["HIDDEN_FROM_AGENTS".into()],
+        inherit: Inherit::Except(vec!["HIDDEN_FROM_AGENTS".into()]),
         log: folder.join("log"),
         grace_ms: 300,
     }
@@ -107,4 +107,19 @@ async fn a_program_that_cannot_be_started_is_named() {
         Err(ProcessError::Start { program, .. }) => assert_eq!(program, "/no/such/program"),
         other => panic!("{:?}", other.err()),
     }
+}
+
+#[tokio::test]
+async fn of_its_owners_environment_a_process_may_get_named_variables_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = Spec {
+        inherit: Inherit::Only(vec!["PATH".into(), "NOT_THERE".into()]),
+        ..spec(
+            folder.path(),
+            "env | cut -d= -f1 | grep -v '^_$\\|^PWD$\\|^SHLVL$\\|^OLDPWD$' | sort | tr '\\n' ' '",
+        )
+    };
+    let mut process = launcher().start(&spec).await.unwrap();
+    assert!(process.wait().await.unwrap().success());
+    assert_eq!(std::fs::read_to_string(folder.path().join("log")).unwrap(), "GREETING PATH ");
 }

@@ -12,6 +12,7 @@ use verbatim_session::Sessions;
 
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::score::Scorer;
 use crate::tasks::Tasks;
 use crate::{Order, Outcome, Phase, Plan, RolloutError, Sink, StepState, StepView, Summary, Task};
 
@@ -129,7 +130,8 @@ impl Rollout {
     pub fn start(parts: Parts) -> (Self, Ending) {
         let Parts { plan, sessions, launcher, server, tasks, order, sink, progress } = parts;
         let mode = sessions.settings().resident.as_ref().map(verbatim_scheduler::Rules::mode);
-        let context = Arc::new(Context { plan, sessions, launcher, server });
+        let scorer = Scorer::new(plan.credit.clone(), launcher.clone(), plan.mode == "train");
+        let context = Arc::new(Context { plan, sessions, launcher, scorer: Arc::new(scorer), server });
         let (orders, asked) = mpsc::unbounded_channel();
         let driver = Driver::new(context, Tasks::new(tasks, order), sink, progress);
         (Self { orders, mode }, tokio::spawn(driver.drive(asked)))

@@ -5,6 +5,7 @@
 //! group ends as rows that were taken for good or as a drop with its cause.
 
 mod context;
+mod contexts;
 mod dataset;
 mod driver;
 mod error;
@@ -15,6 +16,7 @@ mod media;
 mod member;
 mod plan;
 mod pull;
+mod score;
 mod sink;
 mod steps;
 mod summary;
@@ -27,6 +29,7 @@ pub use group::{Outcome, Phase};
 pub use handle::{Ending, Parts, Progress, Rollout, StepRefused, View};
 pub use plan::Plan;
 pub use pull::{Acknowledged, Delivery, Pull};
+pub use score::{CommandSource, Credit, Source, UrlSource};
 pub use sink::{Batch, Sink, SinkError};
 pub use steps::{StepState, StepView};
 pub use summary::Summary;

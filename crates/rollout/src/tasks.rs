@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     fn tasks(order: Order) -> Tasks {
-        let task = |index| Task { index, input: verbatim_agents::Input::default() };
+        let task = |index| Task { index, input: verbatim_agents::Input::default(), label: None };
         Tasks::new((0..5).map(task).collect(), order)
     }
 

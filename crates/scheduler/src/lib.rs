@@ -24,7 +24,7 @@ mod team;
 mod turns;
 
 pub use action::{Action, Ended, Exit, Input, Running, StopCause};
-pub use group::DropCause;
+pub use group::{DropCause, Unwanted};
 pub use ids::{GroupId, SessionId, Step, TurnId};
 pub use rules::{Asked, Mode, Rules, RulesError};
 pub use scheduler::{Limits, Scheduler};

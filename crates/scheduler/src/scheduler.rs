@@ -58,7 +58,8 @@ impl Scheduler {
                 Input::OpenStep(groups) => resident.open(groups, out),
                 Input::Trained(step) => resident.trained(step),
                 Input::Exited(session, exit) => resident.exit(session, exit, out),
-                Input::Discard(group) => resident.discard(group, DropCause::Discarded, out),
+                Input::Scored(group) => resident.scored(group, out),
+                Input::Discard(group, why) => resident.discard(group, DropCause::Unwanted(why), out),
                 Input::Exhausted(group) => resident.exhaust(group),
                 Input::Interrupt => resident.interrupt(out),
                 _ => {}
@@ -106,7 +107,7 @@ impl Scheduler {
         self.resident.as_ref().map_or(0, Resident::debt)
     }
 
-    /// Groups of which something lives or may.
+    /// Groups of which something lives or may. One that is being scored is not among them.
     pub fn groups(&self) -> usize {
         self.resident.as_ref().map_or(0, Resident::resident)
     }

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use verbatim_scheduler::{
     Action, Asked, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler, SessionId,
-    Step, TurnId,
+    Step, TurnId, Unwanted,
 };
 
 fn asked() -> Asked {
@@ -91,9 +91,10 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
     assert_eq!(begun, 2, "as many as there is room for, though the step needs one");
     at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
     at.on(Input::Ended(TurnId(1), Ended::Over));
-    let closed = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    let scoring = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    assert!(scoring.contains(&Action::Begin(GroupId(2))), "the place that came free: {scoring:?}");
+    let closed = at.on(Input::Scored(GroupId(0)));
     assert!(closed.contains(&Action::StepClosed(Step(1))), "{closed:?}");
-    assert!(closed.contains(&Action::Begin(GroupId(2))), "the place that came free: {closed:?}");
     assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)))), [Action::Ready(GroupId(1))]);
     let opened = at.on(Input::OpenStep(None));
     let first =
@@ -108,7 +109,8 @@ fn surplus(mode: &str) -> (At, Vec<Action>) {
     at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
     at.on(Input::Arrived(TurnId(2), Some(seat(1, 0))));
     at.on(Input::Ended(TurnId(1), Ended::Over));
-    let closing = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    let closing = at.on(Input::Scored(GroupId(0)));
     assert!(closing.contains(&Action::Abort(TurnId(2))), "{closing:?}");
     assert!(!closing.contains(&Action::StepClosed(Step(1))), "an attempt runs: {closing:?}");
     (at, closing)
@@ -146,4 +148,65 @@ fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
     let gone = at.on(Input::Exited(seat(0, 0), Exit::Failed { again: true }));
     assert_eq!(gone, [Action::Dropped(GroupId(0), DropCause::Barrier)]);
     assert_eq!(at.0.debt(), 1);
+}
+
+/// One Group in a step of one: it samples, and its agent ends well.
+fn scoring(asked: Asked) -> At {
+    let mut at = At::new(asked);
+    at.on(Input::OpenStep(None));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Ended(TurnId(1), Ended::Over));
+    assert_eq!(at.on(Input::Exited(seat(0, 0), Exit::Succeeded)), [Action::Score(GroupId(0))]);
+    at
+}
+
+#[test]
+fn a_group_that_is_scored_takes_up_no_room_and_its_step_is_not_filled_up_for_it() {
+    let mut at = scoring(Asked { resident: 1, ..asked() });
+    assert_eq!((at.0.groups(), at.0.debt()), (0, 1));
+    assert_eq!(at.on(Input::Tick), [], "nothing begins in its place");
+    let accept = Action::Accept { group: GroupId(0), step: Step(1), is_last: true };
+    let accepted = [Action::Finalise(GroupId(0)), accept, Action::StepClosed(Step(1))];
+    assert_eq!(at.on(Input::Scored(GroupId(0))), accepted);
+    assert_eq!(at.on(Input::Scored(GroupId(0))), [], "late news");
+}
+
+#[test]
+fn a_group_that_is_not_wanted_or_not_scored_is_replaced() {
+    for why in [Unwanted::Filtered, Unwanted::NotScored] {
+        let mut at = scoring(asked());
+        let begun = at.on(Input::Discard(GroupId(0), why));
+        assert_eq!(
+            begun[..2],
+            [Action::Dropped(GroupId(0), DropCause::Unwanted(why)), Action::Begin(GroupId(1))]
+        );
+        assert_eq!(at.on(Input::Scored(GroupId(0))), [], "late news");
+    }
+}
+
+#[test]
+fn an_interrupt_waits_for_no_score() {
+    let mut at = scoring(asked());
+    let dropped = Action::Dropped(GroupId(0), DropCause::Interrupted);
+    assert_eq!(at.on(Input::Interrupt), [dropped, Action::StepClosed(Step(1))]);
+    assert!(at.0.is_over());
+}
+
+#[test]
+fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_partial() {
+    for mode in ["sync", "partial"] {
+        let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
+        at.on(Input::OpenStep(None));
+        for group in 0..2 {
+            at.on(Input::Arrived(TurnId(group), Some(seat(group, 0))));
+            at.on(Input::Ended(TurnId(group), Ended::Over));
+            at.on(Input::Exited(seat(group, 0), Exit::Succeeded));
+        }
+        let closed = at.on(Input::Scored(GroupId(1)));
+        let dropped = closed.contains(&Action::Dropped(GroupId(0), DropCause::Surplus));
+        assert_eq!(dropped, mode == "sync", "{closed:?}");
+        at.on(Input::OpenStep(None));
+        let late = at.on(Input::Scored(GroupId(0)));
+        assert_eq!(late.is_empty(), mode == "sync", "{late:?}");
+    }
 }

@@ -76,7 +76,7 @@ pub(crate) async fn attach(
 
 /// What the line of a linear session began with: it goes on whatever tools a request sends, and is found
 /// under its first ones.
-fn line(session: &Session) -> Option<Arc<Setup>> {
+pub(crate) fn line(session: &Session) -> Option<Arc<Setup>> {
     session.with_forest(|forest| {
         let head = forest.head().filter(|_| forest.lineage() == Lineage::Linear)?;
         forest.setup(forest.path(head).first()?.id)
@@ -114,7 +114,7 @@ fn before(session: &Session, base: Base) -> Option<Base> {
     })
 }
 
-fn parse(
+pub(crate) fn parse(
     wire: &dyn Wire,
     range: std::ops::Range<usize>,
     lost: &mut Vec<Cause>,
@@ -123,7 +123,7 @@ fn parse(
 }
 
 /// Looks candidates up under the lock and judges them outside it.
-async fn find(
+pub(crate) async fn find(
     session: &Session,
     base: Option<NodeId>,
     from: Chain,
@@ -174,7 +174,7 @@ fn placed(
 }
 
 /// The request's tools and template arguments, the server's own arguments laid under them.
-fn root(shared: &Shared, wire: &dyn Wire) -> Result<Setup, TurnError> {
+pub(crate) fn root(shared: &Shared, wire: &dyn Wire) -> Result<Setup, TurnError> {
     let mut setup = wire.setup()?;
     for (name, value) in &shared.settings.template {
         setup.template.entry(name.clone()).or_insert_with(|| value.clone());

@@ -14,6 +14,7 @@ mod commit;
 mod dispatch;
 mod ended;
 mod error;
+mod locate;
 mod matching;
 mod openings;
 mod pinned;

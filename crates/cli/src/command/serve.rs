@@ -38,7 +38,10 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let access =
         if args.owned { Access { key: Some(owners_key()?), ..access(&config)? } } else { access(&config)? };
     let rollout = args.rollout.as_deref();
-    let prepared = rollout.map(|file| Prepared::new(&config, file, Driven::ByTrainer)).transpose()?;
+    let prepared = match rollout {
+        Some(file) => Some(Prepared::new(&config, file, Driven::ByTrainer).await?),
+        None => None,
+    };
     let loaded = model::load(&config).await?;
     let (service, started) = match prepared {
         Some(prepared) => {

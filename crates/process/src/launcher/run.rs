@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, wait};
 
 use super::{Told, Word, descendants};
-use crate::{Exit, Spec};
+use crate::{Exit, Inherit, Spec};
 
 /// How long the kernel may take to let go of killed processes.
 const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -67,9 +67,15 @@ fn start(spec: &Spec) -> std::io::Result<Pid> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
-    spec.hide.iter().for_each(|name| {
-        command.env_remove(name);
-    });
+    match &spec.inherit {
+        Inherit::Except(hidden) => hidden.iter().for_each(|name| {
+            command.env_remove(name);
+        }),
+        Inherit::Only(names) => {
+            let kept = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            command.env_clear().envs(kept.collect::<Vec<_>>());
+        }
+    }
     let child = command.envs(&spec.env).spawn()?;
     // It is reaped with everything else, by `reap`.
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::Error::other("the process has no id"))
