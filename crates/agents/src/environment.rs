@@ -41,7 +41,7 @@ pub struct Place<'a> {
 /// Variables that would let an agent past its session, and that it therefore does not inherit.
 pub(crate) const HIDDEN: [&str; 2] = ["VERBATIM_CONTROL_KEY", "VERBATIM_CONTROL_KEY_FILE"];
 
-/// The variables: ours, those of Relax's agents, and those that OpenAI's SDKs read by themselves, so
+/// The variables: ours, those of Relax's agents, and those that OpenAI's and Anthropic's SDKs read by themselves, so
 /// that an agent which knows none of the others runs as it is.
 pub(crate) fn variables(
     seat: &Seat,
@@ -71,6 +71,8 @@ pub(crate) fn variables(
         ("OPENAI_BASE_URL", api.clone()),
         ("OPENAI_API_BASE", api),
         ("OPENAI_API_KEY", seat.token.clone()),
+        ("ANTHROPIC_BASE_URL", seat.server.clone()),
+        ("ANTHROPIC_API_KEY", seat.token.clone()),
     ];
     let mut all = mine.clone();
     all.extend(ours.map(|(name, value)| (name.to_owned(), value)));

@@ -170,8 +170,9 @@ pub(crate) struct Serve {
     /// A rollout that a trainer drives: dataset, agent, group size. It is the settings file, too.
     #[arg(long, value_name = "ROLLOUT.TOML", conflicts_with = "config")]
     pub(crate) rollout: Option<PathBuf>,
-    /// End when standard input ends: the server belongs to the process that holds its other end.
-    #[arg(long)]
+    /// The first line of standard input is the control key, and the server ends when the input does: it belongs to
+    /// the process that holds the other end.
+    #[arg(long, conflicts_with = "control_key_file")]
     pub(crate) owned: bool,
 }
 

@@ -1,4 +1,4 @@
-//! The one place where failures become HTTP replies, in OpenAI's shape.
+//! The one place where failures become HTTP replies: one mapping, and a rendering for each dialect.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
@@ -43,6 +43,30 @@ struct Body<'a> {
     code: &'static str,
 }
 
+/// Anthropic's shape.
+#[derive(Serialize)]
+struct AnthropicEnvelope<'a> {
+    r#type: &'static str,
+    error: AnthropicBody<'a>,
+    request_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AnthropicBody<'a> {
+    r#type: &'static str,
+    message: &'a str,
+}
+
+/// A failure that an Anthropic client is told.
+#[derive(Debug)]
+pub(crate) struct AnthropicError(ApiError);
+
+impl<E: Into<ApiError>> From<E> for AnthropicError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
 const INVALID: &str = "invalid_request_error";
 
 impl ApiError {
@@ -68,6 +92,18 @@ impl ApiError {
             passed.join(", ")
         );
         Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
+    }
+
+    /// No reply of the session's has this id.
+    pub(crate) fn no_response(id: &str) -> Self {
+        let message = format!("{id:?} is no reply of this session");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "response_not_found", message)
+    }
+
+    /// Another model was asked for.
+    pub(crate) fn no_model(id: &str, served: &str) -> Self {
+        let message = format!("{id:?} is not served here; {served:?} is");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "model_not_found", message)
     }
 
     /// The engine has no HTTP surface of its own.
@@ -141,15 +177,39 @@ impl ApiError {
             Body { message: &self.message, r#type: self.kind, param: self.param.as_deref(), code: self.code };
         serde_json::to_string(&Envelope { error: body }).unwrap_or_default()
     }
+
+    /// The JSON body in Anthropic's shape, which is also what a started stream sends.
+    pub(crate) fn anthropic_body(&self) -> String {
+        let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::NOT_FOUND | StatusCode::GONE => "not_found_error",
+            StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+            status if status.is_server_error() => "api_error",
+            _ => INVALID,
+        };
+        let error = AnthropicBody { r#type: kind, message: &self.message };
+        let envelope = AnthropicEnvelope { r#type: "error", error, request_id: None };
+        serde_json::to_string(&envelope).unwrap_or_default()
+    }
+
+    fn reply(&self, body: String) -> Response {
+        let json = [(axum::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let mut response = (self.status, json, body).into_response();
+        let retry = HeaderValue::from_static(if self.retry { "true" } else { "false" });
+        response.headers_mut().insert(HeaderName::from_static("x-should-retry"), retry);
+        response
+    }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let json = [(axum::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-        let mut response = (self.status, json, self.body()).into_response();
-        let retry = HeaderValue::from_static(if self.retry { "true" } else { "false" });
-        response.headers_mut().insert(HeaderName::from_static("x-should-retry"), retry);
-        response
+        self.reply(self.body())
+    }
+}
+
+impl IntoResponse for AnthropicError {
+    fn into_response(self) -> Response {
+        self.0.reply(self.0.anthropic_body())
     }
 }
 
@@ -277,7 +337,8 @@ impl From<BytesRejection> for ApiError {
 
 /// No such route.
 pub(crate) async fn no_route() -> ApiError {
-    let message = "no such route; chat is POST /sessions/{session_id}/v1/chat/completions";
+    let message = "no such route; turns are POST /sessions/{session_id}/v1/chat/completions, .../v1/responses and \
+                   .../v1/messages";
     ApiError::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
 }
 

@@ -26,10 +26,11 @@ impl Sessions {
         wire: &(dyn Wire + Sync),
     ) -> Result<Option<NodeId>, TurnError> {
         // What its fields lost was told when the turns came.
-        let sent = parse(wire, 0..wire.len(), &mut Vec::new())?;
-        let setup = Arc::new(root(&self.0, wire)?);
+        let sent = parse(session, wire, 0..wire.len(), &mut Vec::new())?;
+        let setup = Arc::new(root(&self.0, wire, &mut Vec::new())?);
         let chain = Chain::root(line(session).as_ref().unwrap_or(&setup));
-        let choice = find(session, None, chain, &sent).await?.filter(|choice| choice.covered == sent.len());
+        let choice =
+            find(session, wire, None, chain, &sent).await?.filter(|choice| choice.covered == sent.len());
         Ok(choice.and_then(|choice| match choice.place {
             Place::Root => None,
             Place::After(turn) => Some(turn),

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use verbatim_chat::Chain;
-use verbatim_dialects::Sampling;
+use verbatim_chat::{Chain, Message};
+use verbatim_dialects::{Recall, Sampling};
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
 use verbatim_scheduler::SessionId as Seat;
@@ -134,5 +134,19 @@ impl Session {
         self.closing.cancel();
         self.turns.close();
         self.turns.wait().await;
+    }
+}
+
+impl Recall for Session {
+    fn reply(&self, digits: &str) -> Option<Arc<Message>> {
+        // Less than all of them would name the latest reply that happens to end so.
+        if digits.len() != crate::turn::DIGITS {
+            return None;
+        }
+        self.with_forest(|forest| {
+            let generations = forest.nodes().rev().filter_map(|(_, node)| node.generation());
+            let mut named = generations.filter(|turn| turn.response.ends_with(digits));
+            named.next().map(|turn| Arc::clone(&turn.message))
+        })
     }
 }
