@@ -77,6 +77,10 @@ pub fn record(event: &Event) -> Value {
         Event::GroupDropped { group, cause } => {
             json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
         }
+        Event::Evaluated { evaluation, dataset, sessions, failed, passed } => {
+            json!({"event": "evaluated", "evaluation": evaluation, "dataset": dataset, "sessions": sessions,
+                "failed": failed, "passed": passed})
+        }
         Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),

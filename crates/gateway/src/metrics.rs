@@ -178,6 +178,7 @@ impl Observer for Metrics {
             | Event::GroupProtected { .. }
             | Event::GroupFinalised { .. }
             | Event::SessionScored { .. }
+            | Event::Evaluated { .. }
             | Event::GroupScored { .. }
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }

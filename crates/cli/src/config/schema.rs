@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AgentConfig, RewardConfig};
+use super::{AgentConfig, EvalConfig, RewardConfig};
 
 /// All settings. What is absent has the default printed by `verbatim config`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub(crate) struct Config {
     pub(crate) agent: Option<AgentConfig>,
     /// `verbatim run`: groups and rows.
     pub(crate) rollout: RolloutConfig,
+    /// What the rollout is evaluated on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) eval: Vec<EvalConfig>,
     /// `verbatim run`: rewards and credit.
     pub(crate) reward: RewardConfig,
 }
