@@ -41,7 +41,7 @@ def transferqueue_columns(
     sums: dict[int, int] = {}
     for row, session in zip(rows, sessions):
         sums[session] = sums.get(session, 0) + sum(row.loss_mask)
-    rewards = [row.reward for row in rows]
+    rewards = [float(row.reward) for row in rows if row.reward is not None]
     fields: dict[str, list[Any]] = {
         "tokens": [numpy.asarray(row.tokens, numpy.int64) for row in rows],
         "response_lengths": [row.response_length for row in rows],
