@@ -100,6 +100,7 @@ pub fn router(app: App) -> Router {
         .route("/control/resume", post(control::resume))
         .route("/control/begin_update", post(update::begin))
         .route("/control/end_update", post(update::end))
+        .route("/control/load_weights", post(update::load_weights))
         .route("/control/flush", post(control::flush))
         .route("/control/version", post(control::version))
         .route("/control/engines", get(control::engines).post(control::add).delete(control::remove))

@@ -150,6 +150,14 @@ class Rollout:
             body = {"version": named, "trained": done, "deadline_seconds": timeout}
             self._json("POST", "/control/end_update", said(**body), timeout)
 
+    def load_weights(self, folder: str | pathlib.Path, timeout: float = 600.0) -> None:
+        """Within an update: the engines take the weights in a Hugging Face folder, which they must be able to read.
+
+        Engines that a trainer sends weights to directly need none of this.
+        """
+        body = {"path": str(pathlib.Path(folder).resolve()), "deadline_seconds": timeout}
+        self._json("POST", "/control/load_weights", body, timeout)
+
     def version(self) -> str | None:
         """The name of the present weights, if the engines have one."""
         engines = self._json("POST", "/control/version", {})["engines"]
