@@ -34,22 +34,20 @@ from minisweagent.environments.local import LocalEnvironment
 from minisweagent.exceptions import LimitsExceeded
 from minisweagent.models.litellm_model import LitellmModel
 from minisweagent.models.litellm_textbased_model import LitellmTextbasedModel
-
 from place import Place, open_place
 from score import repaired, score
 
-STEPS, COMMAND_SECONDS = 12, 20.0
+STEPS, COMMAND_SECONDS = 8, 20.0
 SUBMIT = "echo COMPLETE_TASK_AND_SUBMIT_FINAL_OUTPUT"
 SYSTEM = {
-    "text": "You repair small Python projects. Answer with a short thought and exactly one shell command, in a block:\n\n"
-    "```mswea_bash_command\ncat FILE\n```",
-    "tools": "You repair small Python projects. Answer with a short thought and one call of the tool bash.",
+    "text": "You repair small Python projects, one shell command at a time. Answer with a short thought and exactly one "
+    "command, in a block:\n\n```mswea_bash_command\nsed -i 's/old/new/' FILE\n```",
+    "tools": "You repair small Python projects, one shell command at a time. Answer with a short thought and one call.",
 }
-TASK = """Issue: {{task}}
+TASK = f"""Issue: {{{{task}}}}
 
-The project is the current folder: {{files}}. Read the code, edit it (for instance with sed -i), and run the tests with
-`python -m pytest -q`. When they pass, submit with this command and nothing else:
-""" + SUBMIT  # fmt: skip
+The project is the current folder: {{{{files}}}}. Read the code first, then edit it, then run `python -m pytest -q`. When
+all tests pass, submit: with `{SUBMIT}` as the only command."""
 OBSERVATION = """<returncode>{{output.returncode}}</returncode>
 <output>
 {{output.output[-1500:]}}{{output.exception_info}}
@@ -79,7 +77,8 @@ class EndsAtLength:
     def _parse_actions(self, response: Any) -> list[dict[str, Any]]:
         if response.choices[0].finish_reason == "length":
             raise LimitsExceeded({"role": "exit", "content": "", "extra": {"exit_status": "Length", "submission": ""}})
-        return super()._parse_actions(response)  # type: ignore[misc]
+        actions: list[dict[str, Any]] = super()._parse_actions(response)  # type: ignore[misc]
+        return actions
 
 
 class Text(EndsAtLength, LitellmTextbasedModel):
@@ -132,7 +131,7 @@ def run(task: dict[str, Any], name: str, mode: str) -> dict[str, Any]:
         place.put(task["files"])
         status = work(place, task, mode)
         files = repaired(place, task["files"]) if status == "Submitted" else None
-    told = {"name": task["name"], "kind": task["kind"], "exit_status": status, "scored": files is not None}
+    told = {"exit_status": status, "scored": files is not None}
     if files is None:
         return {"reward": 0.0, "metadata": told}
     # Only now: whoever holds a slot and waits for another one may wait for ever.

@@ -8,6 +8,7 @@ The room is made by util-linux's `unshare`, without privileges. Where a kernel o
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import shutil
@@ -15,7 +16,9 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Mapping
+from typing import IO
 
 from place import PlaceFailed
 
@@ -51,6 +54,8 @@ exec bash -c "$command"
 """
 SYSTEM = ("/usr", "/bin", "/lib", "/lib64", "/etc")
 OWN = ("--user", "--map-root-user", "--mount", "--pid", "--net", "--ipc", "--fork", "--kill-child")
+GONE = 5.0
+"""Seconds that what was killed may take to be gone."""
 LONGEST = 1 << 20
 """Bytes of a file that are taken."""
 
@@ -115,13 +120,12 @@ class Room:
                 status: int | None = process.wait(seconds)
             except subprocess.TimeoutExpired:
                 status = None
+                late = text(said)
             finally:
                 end(process)
-            said.seek(0)
-            text = said.read(LONGEST).decode("utf-8", "replace")
-        if status is None:
-            raise TimeoutError(text)
-        return text, status
+            if status is None:
+                raise TimeoutError(late)
+            return text(said), status
 
     def close(self) -> None:
         try:
@@ -132,10 +136,25 @@ class Room:
             raise PlaceFailed(f"{self._top} could not be removed: {error}") from error
 
 
+def text(file: IO[bytes]) -> str:
+    """What a file holds; its position is also the command's."""
+    return os.pread(file.fileno(), LONGEST, 0).decode("utf-8", "replace")
+
+
 def end(process: subprocess.Popen[bytes]) -> None:
-    """Kills a command and what it started."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-    except ProcessLookupError:
-        pass
-    process.wait()
+    """Kills a command and what it started, and returns once that is gone."""
+    if process.poll() is None:
+        # A room ends with its first process, and `unshare` after it.
+        inner = pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children")
+        for child in inner.read_text().split() if inner.exists() else ():
+            os.kill(int(child), signal.SIGKILL)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(GONE)
+    until = time.monotonic() + GONE
+    with contextlib.suppress(ProcessLookupError):
+        while time.monotonic() < until:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.poll()
+            time.sleep(0.005)
+    if process.poll() is None:
+        raise PlaceFailed(f"process {process.pid} does not end")

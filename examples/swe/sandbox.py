@@ -30,7 +30,7 @@ POLL = 0.1
 """Seconds between two looks."""
 LOST = 5
 """Requests in a row that may fail before the service counts as gone."""
-LEASE_SECONDS, FLUSH_SECONDS = 300.0, 30.0
+LEASE_SECONDS, FLUSH_SECONDS = 300.0, 15.0
 OPENER = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 

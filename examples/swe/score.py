@@ -32,7 +32,7 @@ def score(fresh: Place, files: Mapping[str, str], tests: int) -> dict[str, Any]:
         said, status = fresh.run(TESTS, SECONDS)
     except TimeoutError as late:
         said, status = str(late), -1
-    counted = re.findall(r"^(\d+) passed in", said, re.M)
+    counted = re.findall(r"^(\d+) passed in", said, re.MULTILINE)
     # The count too: a module that ends the interpreter while it is imported leaves a status of 0.
     right = status == 0 and counted[-1:] == [str(tests)]
-    return {"reward": float(right), "metadata": {"tests": (said.strip().splitlines() or [""])[-1][:200]}}
+    return {"reward": float(right), "metadata": {"tests_said": (said.strip().splitlines() or [""])[-1][:200]}}

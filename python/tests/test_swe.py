@@ -72,11 +72,9 @@ def service(monkeypatch: pytest.MonkeyPatch) -> Iterator[sandbox_service.Service
 
 def test_a_submitted_repair_is_worth_one(monkeypatch: pytest.MonkeyPatch, tmp_path: pathlib.Path) -> None:
     told, model = result(monkeypatch, says("cat intervals.py", REPAIR, SUBMIT))
-    assert told["reward"] == 1.0 and told["metadata"] == {
-        "name": "intervals-1", "kind": "boundary", "exit_status": "Submitted", "scored": True,
-        "tests": told["metadata"]["tests"],
-    }  # fmt: skip
-    assert told["metadata"]["tests"].startswith("4 passed in")
+    said = told["metadata"]["tests_said"]
+    assert told == {"reward": 1.0, "metadata": {"exit_status": "Submitted", "scored": True, "tests_said": said}}
+    assert said.startswith("4 passed in")
     seen = [message["content"] for message in model.bodies["POST completions"]["messages"] if message["role"] == "user"]
     assert "start < merged" in seen[1] and "4 passed" in seen[2], seen
     assert list(tmp_path.iterdir()) == [], "both places are gone"
@@ -107,8 +105,8 @@ def test_what_is_no_repair_is_worth_nothing(monkeypatch: pytest.MonkeyPatch, com
 def test_only_what_was_submitted_is_tested(monkeypatch: pytest.MonkeyPatch) -> None:
     told, _ = result(monkeypatch, [*says(REPAIR), reply("I am done.")])
     assert (told["reward"], told["metadata"]["scored"]) == (0.0, False)
-    assert told["metadata"]["exit_status"] == "RepeatedFormatError" and "tests" not in told["metadata"]
-    told, model = result(monkeypatch, says(REPAIR))
+    assert told["metadata"]["exit_status"] == "RepeatedFormatError" and "tests_said" not in told["metadata"]
+    told, model = result(monkeypatch, says("true"))
     assert told["metadata"]["exit_status"] == "LimitsExceeded" and model.count("POST completions") == agent.STEPS
 
 
