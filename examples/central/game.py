@@ -1,4 +1,4 @@
-"""The agent's loop: guess a number between 1 and 20, told after each guess whether it is higher or lower.
+"""The agent's loop: guess a number from 1 to 10, told after each guess whether it is higher or lower.
 
 Invariant: what the model said is sent back as it came, so that a session is one line.
 """
@@ -14,13 +14,23 @@ from urllib.parse import urlsplit
 from records import Cancelled, Record
 
 GUESSES = 5
-RULES = "We play a game. I think of a number between 1 and 20. Guess it. Answer with a number and nothing else."
+RULES = "We play a game. I think of a number from 1 to 10 and you guess it. Answer with a number and nothing else."
+# A game to imitate: what it shows the model to say was not sampled, and does not train.
+SHOWN = [
+    {"role": "user", "content": f"{RULES} Guess."},
+    {"role": "assistant", "content": "5"},
+    {"role": "user", "content": "It is higher. Guess again."},
+    {"role": "assistant", "content": "8"},
+    {"role": "user", "content": "It is lower. Guess again."},
+    {"role": "assistant", "content": "7"},
+    {"role": "user", "content": "Right. I think of another number. Guess."},
+]
 
 
 def play(record: Record) -> dict[str, Any]:
     """The result: 1 for the right guess at first, less for each one more, 0 for none."""
     secret = record.task["secret"]
-    messages: list[dict[str, Any]] = [{"role": "user", "content": RULES}]
+    messages: list[dict[str, Any]] = list(SHOWN)
     guesses: list[int | None] = []
     while len(guesses) < GUESSES:
         choice = ask(record, messages)["choices"][0]

@@ -109,15 +109,14 @@ def client(central: Central, model: str, tmp_path: pathlib.Path, key: str = "key
 
 
 def test_a_client_ends_as_its_run_does(central: Central, tmp_path: pathlib.Path) -> None:
-    # The first secret is 5.
-    with stub(post_completions=[says("10"), says("it is 3."), says("5"), (500, {"error": "broken"})]) as model:
+    # The first secret is 3.
+    with stub(post_completions=[says("8"), says("it is 2."), says("3"), (500, {"error": "broken"})]) as model:
         good = client(central, f"{model.url}/v1", tmp_path, "one")
         assert good.wait(20) == 0
         written = json.loads((tmp_path / "out.json").read_text())
-        assert written == {"reward": 0.6, "metadata": {"guesses": [10, 3, 5], "secret": 5}}
-        assert [m["content"] for m in model.bodies["POST completions"]["messages"]][2::2] == [
-            "It is lower. Guess again.", "It is higher. Guess again.",
-        ]  # fmt: skip
+        assert written == {"reward": 0.6, "metadata": {"guesses": [8, 2, 3], "secret": 3}}
+        said = [message["content"] for message in model.bodies["POST completions"]["messages"]]
+        assert said[-4:] == ["8", "It is lower. Guess again.", "it is 2.", "It is higher. Guess again."]
         assert model.keys == {"Bearer one"}
         (tmp_path / "out.json").unlink()
         bad = client(central, f"{model.url}/v1", tmp_path, "two")
