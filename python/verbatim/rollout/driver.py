@@ -19,6 +19,8 @@ from verbatim.rollout.server import Server
 
 POLL = 20.0
 """Seconds that one request waits for rows; what is longer is asked again."""
+SOON = 0.2
+"""Seconds likewise, once a step takes no more groups."""
 LONGEST = 300.0
 """Seconds that a group may be lent."""
 
@@ -97,16 +99,21 @@ class Rollout:
         A group is acknowledged once the next one is asked for: whoever dies over it finds it again.
         """
         until = time.monotonic() + timeout
+        poll = POLL
         while True:
             left = until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceeded(f"step {step} has not got its groups in {timeout:g} s")
-            lent = self.lend(step, min(POLL, left), min(max(left, 1.0), LONGEST))
+            lent = self.lend(step, min(poll, left), min(max(left, 1.0), LONGEST))
             if lent is not None:
                 yield lent.group
                 self.acknowledge(lent)
-            if self.progress(step).state == "done":
+            state = self.progress(step).state
+            if state == "done":
                 return
+            if state == "closed":
+                # What was acknowledged is counted a moment later: perhaps nothing comes any more.
+                poll = SOON
 
     def lend(self, step: int, wait: float = POLL, seconds: float = LONGEST) -> Lent | None:
         """The next group of a step, or None if none comes within `wait` seconds.
