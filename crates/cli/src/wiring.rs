@@ -282,6 +282,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         }),
         decode_cap: config.sessions.decode_cap,
         adapters: config.sessions.adapters,
+        lifecycle: config.sessions.lifecycle,
         salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),

@@ -137,6 +137,15 @@ pub enum Event {
         /// The name of the new weights.
         version: Version,
     },
+    /// Engines were told that a session is over, so that its prefixes go first.
+    PrefixesReleased {
+        /// The session.
+        session: SessionId,
+        /// Engines that were told.
+        engines: usize,
+        /// Engines that could not be told.
+        failed: usize,
+    },
     /// A step takes groups.
     StepOpened {
         /// The step, counted from 1.

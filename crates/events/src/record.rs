@@ -83,6 +83,9 @@ pub fn record(event: &Event) -> Value {
         }
         Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
+        Event::PrefixesReleased { session, engines, failed } => {
+            json!({"event": "prefixes_released", "session": session, "engines": engines, "failed": failed})
+        }
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
         Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
         Event::OptimizerStep(told) => {

@@ -20,6 +20,7 @@ mod matching;
 mod openings;
 mod pinned;
 mod prepare;
+mod release;
 mod salt;
 mod sampling;
 mod session;

@@ -109,6 +109,7 @@ impl Shared {
             removed
         };
         removed.close().await;
+        self.release(&removed).await;
         self.observers.tell(&Event::SessionClosed { session: removed.id().clone() });
         Some(removed)
     }

@@ -216,6 +216,9 @@ pub(crate) struct SessionsConfig {
     pub(crate) turns: usize,
     /// Whether each session is sampled with the LoRA adapter that a trainer has published when its first turn begins.
     pub(crate) adapters: bool,
+    /// Whether engines are told whose sessions they serve, and when one is over, so that its prefixes go first (SGLang
+    /// with `--enable-session-radix-cache`).
+    pub(crate) lifecycle: bool,
     /// Whether engines keep the prefixes of one policy version from another's (SGLang, vLLM).
     pub(crate) salted: bool,
     /// Tokens at the engine at once, prompts and what is expected to be sampled: what its cache holds; 0: only turns
@@ -245,6 +248,7 @@ impl Default for SessionsConfig {
             idle_seconds: 0,
             turns: 256,
             adapters: false,
+            lifecycle: false,
             salted: false,
             tokens: 0,
             decode_cap: 1024,
