@@ -8,6 +8,7 @@ import urllib.request
 from dataclasses import dataclass
 from typing import Any
 
+import anthropic
 import openai
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -39,6 +40,18 @@ class Session:
 
     def client(self) -> openai.OpenAI:
         return openai.OpenAI(base_url=self.base_url, api_key=self.token, max_retries=0)
+
+    def strict(self) -> openai.OpenAI:
+        """A client that refuses what is not exactly as its types say."""
+        return openai.OpenAI(
+            base_url=self.base_url, api_key=self.token, max_retries=0, _strict_response_validation=True
+        )
+
+    def anthropic(self) -> anthropic.Anthropic:
+        """Anthropic's client, as strict; the token is its API key."""
+        return anthropic.Anthropic(
+            base_url=self.server, api_key=self.token, max_retries=0, _strict_response_validation=True
+        )
 
     def tree(self) -> dict[str, Any]:
         return request(f"{self.server}/sessions/{self.token}").json()

@@ -8,6 +8,8 @@ use std::path::Path;
 pub struct Seat {
     /// The server's root, without a trailing slash.
     pub server: String,
+    /// The session's public name.
+    pub session: String,
     /// The session's token, which is also the API key.
     pub token: String,
     /// The model's name.
@@ -16,6 +18,13 @@ pub struct Seat {
     pub mode: String,
     /// The group.
     pub group: String,
+}
+
+impl Seat {
+    /// The session's own root, under which it needs no key: for clients that are given nothing but a URL.
+    pub fn root(&self) -> String {
+        format!("{}/sessions/{}", self.server, self.token)
+    }
 }
 
 /// The files of one agent.
@@ -32,7 +41,7 @@ pub struct Place<'a> {
 /// Variables that would let an agent past its session, and that it therefore does not inherit.
 pub(crate) const HIDDEN: [&str; 2] = ["VERBATIM_CONTROL_KEY", "VERBATIM_CONTROL_KEY_FILE"];
 
-/// The variables: ours, those of Relax's agents, and those that OpenAI's SDKs read by themselves, so
+/// The variables: ours, those of Relax's agents, and those that OpenAI's and Anthropic's SDKs read by themselves, so
 /// that an agent which knows none of the others runs as it is.
 pub(crate) fn variables(
     seat: &Seat,
@@ -62,6 +71,8 @@ pub(crate) fn variables(
         ("OPENAI_BASE_URL", api.clone()),
         ("OPENAI_API_BASE", api),
         ("OPENAI_API_KEY", seat.token.clone()),
+        ("ANTHROPIC_BASE_URL", seat.server.clone()),
+        ("ANTHROPIC_API_KEY", seat.token.clone()),
     ];
     let mut all = mine.clone();
     all.extend(ours.map(|(name, value)| (name.to_owned(), value)));

@@ -1,19 +1,24 @@
 //! From settings to a rollout.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
-use verbatim_agents::Agent;
 use verbatim_gateway::RolloutControl;
+use verbatim_plugins::Host;
 use verbatim_process::Launcher;
-use verbatim_rollout::{Dataset, Ending, Folder, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Task};
+use verbatim_rollout::{
+    Dataset, Ending, Folder, Lane, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Task,
+};
 use verbatim_samples::{Format, Pick};
 use verbatim_scheduler::{Asked, Rules};
 use verbatim_session::Sessions;
 
-use crate::config::{AgentConfig, Config, DatasetConfig, RolloutConfig};
+use crate::config::{AgentConfig, Config, DatasetConfig, EvalConfig, RolloutConfig};
+use crate::wiring::pinned;
+use crate::{agent, credit};
 
 /// Who drives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,9 +39,17 @@ pub(crate) struct Prepared {
     pub(crate) folder: Option<PathBuf>,
     tasks: Vec<Task>,
     order: Order,
-    plan: Plan,
+    agent: AgentConfig,
+    outline: Outline,
+    lanes: Vec<Lane>,
     sink: Arc<dyn Sink>,
     pull: Option<Pull>,
+}
+
+/// What a plan has besides its agent and its credit, which need the plug-in host.
+struct Outline {
+    mode: String,
+    pick: Pick,
 }
 
 /// A rollout under way.
@@ -52,12 +65,15 @@ impl Prepared {
     ///
     /// # Errors
     /// If a section is missing, a setting is wrong, or the agent's set-up fails.
-    pub(crate) fn new(config: &Config, file: &std::path::Path, driven: Driven) -> anyhow::Result<Self> {
+    pub(crate) async fn new(config: &Config, file: &std::path::Path, driven: Driven) -> anyhow::Result<Self> {
         let file = file.display();
         let dataset =
             config.dataset.clone().with_context(|| format!("{file}: section [dataset] is missing"))?;
         let agent = config.agent.clone().with_context(|| format!("{file}: section [agent] is missing"))?;
+        agent::check(&agent)?;
+        credit::check(config)?;
         let order = order(&dataset, driven);
+        let lanes = lanes(&config.eval, &dataset)?;
         let tasks = dataset_of(dataset).read()?;
         ensure!(!tasks.is_empty(), "the dataset is empty");
         let all = order.epochs.map(|epochs| {
@@ -70,10 +86,15 @@ impl Prepared {
             driven == Driven::ByTrainer || all.is_some() || steps.is_some(),
             "dataset.epochs: 0 has no end; set rollout.steps"
         );
-        let rules = rules(&config.rollout, &agent, all, tasks.len(), steps).context("section [rollout]")?;
+        let rules = |agents| {
+            rules(&config.rollout, &agent, agents, all, tasks.len(), steps).context("section [rollout]")
+        };
+        // What is wrong in itself is said before anything is set up, and a service may be set up, too.
+        rules(agent.concurrency.max(1))?;
         let (sink, pull, folder) = sink(&config.rollout, driven)?;
-        let plan = plan(config, &agent)?;
+        let outline = outline(&config.rollout)?;
         set_up(&agent)?;
+        let rules = rules(agent::at_once(&agent).await?)?;
         let groups = match (all, steps) {
             (all, None) => all,
             (all, Some(steps)) => {
@@ -81,21 +102,30 @@ impl Prepared {
                 Some(all.map_or(most, |all| all.min(most)))
             }
         };
-        Ok(Self { rules, groups, folder, tasks, order, plan, sink, pull })
+        Ok(Self { rules, groups, folder, tasks, order, agent, outline, lanes, sink, pull })
     }
 
-    /// Starts it over sessions that are served at `server`, with the model's name for the agents.
+    /// Starts it over sessions that are served at a URL, with the model's name for the agents.
     ///
     /// # Errors
-    /// If no agent can be started.
-    pub(crate) fn start(
+    /// If no agent can be started, or a function cannot be loaded.
+    pub(crate) async fn start(
         self,
-        sessions: Sessions,
-        server: String,
-        model: &str,
+        config: &Config,
+        (sessions, server, model): (Sessions, String, &str),
+        host: Option<&Host>,
         progress: Box<dyn Progress>,
     ) -> anyhow::Result<Started> {
-        let plan = Plan { model: model.to_owned(), ..self.plan };
+        let rollout = &config.rollout;
+        let plan = Plan {
+            agent: agent::agent(config, &self.agent, host).await?,
+            credit: credit::credit(config, host).await?,
+            group_size: rollout.group_size,
+            mode: self.outline.mode,
+            pick: self.outline.pick,
+            max_seq_len: (rollout.max_seq_len > 0).then_some(rollout.max_seq_len),
+            model: model.to_owned(),
+        };
         let parts = Parts {
             plan,
             sessions,
@@ -103,6 +133,7 @@ impl Prepared {
             server,
             tasks: self.tasks,
             order: self.order,
+            lanes: self.lanes,
             sink: self.sink,
             progress,
         };
@@ -116,9 +147,32 @@ fn dataset_of(config: DatasetConfig) -> Dataset {
         path: config.path,
         input_key: config.input_key,
         metadata_key: config.metadata_key,
+        label_key: config.label_key,
         multimodal_keys: config.multimodal_keys,
         limit: config.limit,
     }
+}
+
+/// The datasets that are evaluated on.
+fn lanes(evals: &[EvalConfig], training: &DatasetConfig) -> anyhow::Result<Vec<Lane>> {
+    let mut names = HashSet::new();
+    let lane = |eval: &EvalConfig| {
+        let name = &eval.name;
+        ensure!(!name.is_empty() && names.insert(name.clone()), "eval.name: {name:?} must be there once");
+        ensure!(eval.samples > 0, "eval.samples of {name:?}: 0 of them evaluate nothing");
+        let tasks = dataset_of(eval.dataset(training)).read()?;
+        ensure!(!tasks.is_empty(), "eval {name:?}: the dataset is empty");
+        let pins = pinned("eval.sampling", &eval.sampling)?;
+        Ok(Lane {
+            name: name.clone(),
+            tasks: tasks.into(),
+            samples: eval.samples,
+            concurrency: eval.concurrency.max(1),
+            pins: (!eval.sampling.is_empty()).then(|| Arc::new(pins)),
+            pass: eval.pass,
+        })
+    };
+    evals.iter().map(lane).collect()
 }
 
 fn order(dataset: &DatasetConfig, driven: Driven) -> Order {
@@ -148,13 +202,14 @@ fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
 fn rules(
     rollout: &RolloutConfig,
     agent: &AgentConfig,
+    agents: usize,
     all: Option<usize>,
     tasks: usize,
     steps: Option<u64>,
 ) -> anyhow::Result<Rules> {
     let batch = if rollout.batch == 0 { all.unwrap_or(tasks) } else { rollout.batch };
-    let agents = agent.concurrency.max(1);
     let size = rollout.group_size;
+    let (retries, keep_at_least) = on_session_failure(rollout)?;
     let resident = match rollout.resident {
         // One more than agents need, so that none idles while a group ends.
         0 => agents.div_ceil(size.max(1)) + 1,
@@ -165,8 +220,8 @@ fn rules(
         staleness: (rollout.staleness > 0).then_some(rollout.staleness),
         max_aborted_count: (rollout.max_aborted_count > 0).then_some(rollout.max_aborted_count),
         group_size: size,
-        needed: if rollout.keep_at_least == 0 { size } else { rollout.keep_at_least },
-        retries: rollout.retries,
+        needed: if keep_at_least == 0 { size } else { keep_at_least },
+        retries,
         batch,
         over_sampling: rollout.over_sampling,
         resident,
@@ -176,6 +231,22 @@ fn rules(
         agent_time: Duration::from_secs(agent.timeout_seconds),
         steps: steps.or_else(|| all.map(|all| all.div_ceil(batch.max(1)) as u64)),
     })?)
+}
+
+/// How often a failed session is run again, and how many of a group must succeed; 0 is all.
+fn on_session_failure(rollout: &RolloutConfig) -> anyhow::Result<(u32, usize)> {
+    let Some(policy) = rollout.on_session_failure.as_deref() else {
+        return Ok((rollout.retries, rollout.keep_at_least));
+    };
+    let accepted = policy.strip_prefix("accept(").and_then(|rest| rest.strip_suffix(')'));
+    match (policy, accepted.map(|count| count.trim().parse())) {
+        ("drop_group", _) => Ok((0, 0)),
+        ("retry_session", _) => Ok((rollout.retries.max(1), 0)),
+        (_, Some(Ok(count))) if count > 0 => Ok((rollout.retries, count)),
+        _ => bail!(
+            "on_session_failure: {policy:?} is none of drop_group, retry_session, accept(K) with K above 0"
+        ),
+    }
 }
 
 /// Where rows go.
@@ -201,19 +272,8 @@ fn sink(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<Where> {
     }
 }
 
-fn plan(config: &Config, agent: &AgentConfig) -> anyhow::Result<Plan> {
-    let rollout = &config.rollout;
-    let cwd =
-        std::fs::canonicalize(&agent.cwd).with_context(|| format!("agent.cwd: {}", agent.cwd.display()))?;
-    Ok(Plan {
-        agent: Agent {
-            command: agent.command.clone(),
-            cwd,
-            env: agent.env.clone(),
-            timeout: Duration::from_secs(agent.timeout_seconds),
-            grace: Duration::from_secs(agent.grace_seconds),
-        },
-        group_size: rollout.group_size,
+fn outline(rollout: &RolloutConfig) -> anyhow::Result<Outline> {
+    Ok(Outline {
         mode: match rollout.purpose.as_str() {
             "train" | "eval" => rollout.purpose.clone(),
             other => bail!("rollout.purpose: {other:?} is none of train, eval"),
@@ -223,7 +283,5 @@ fn plan(config: &Config, agent: &AgentConfig) -> anyhow::Result<Plan> {
             "all" => Pick::All,
             other => bail!("rollout.pick: {other:?} is none of drop_retries, all"),
         },
-        max_seq_len: (rollout.max_seq_len > 0).then_some(rollout.max_seq_len),
-        model: String::new(),
     })
 }

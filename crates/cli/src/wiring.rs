@@ -14,7 +14,9 @@ use verbatim_forest::Lineage;
 use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, RolloutControl, router, serve};
 use verbatim_rollout::Progress;
 use verbatim_scheduler::Rules;
-use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift};
+use verbatim_session::{
+    Budget, Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift,
+};
 
 use crate::args;
 use crate::config::{Config, Layered};
@@ -98,7 +100,8 @@ impl Service {
         progress: Box<dyn Progress>,
     ) -> anyhow::Result<(Self, Started)> {
         let bound = Bound::new(config, loaded, &access, Some(prepared.rules.clone())).await?;
-        let started = prepared.start(bound.sessions.clone(), bound.url.clone(), &loaded.model, progress)?;
+        let served = (bound.sessions.clone(), bound.url.clone(), loaded.model.as_str());
+        let started = prepared.start(config, served, bound.plugins.host(), progress).await?;
         let service = bound.serve(config, loaded, access, Some(started.control.clone()))?;
         Ok((service, started))
     }
@@ -264,7 +267,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             idle: (config.sessions.idle_seconds > 0)
                 .then(|| Duration::from_secs(config.sessions.idle_seconds)),
         },
-        pinned: pinned(&sampling.pin)?,
+        pinned: pinned("sampling.pin", &sampling.pin)?,
         template: config.family.template_arguments.clone(),
         sampling: SamplingDefaults {
             max_tokens: (sampling.max_tokens > 0).then_some(sampling.max_tokens),
@@ -273,6 +276,13 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             top_k: (sampling.top_k > 0).then_some(sampling.top_k),
         },
         turns: config.sessions.turns.max(1),
+        budget: (config.sessions.tokens > 0).then(|| Budget {
+            tokens: config.sessions.tokens,
+            patience: Duration::from_secs(config.sessions.patience_seconds),
+        }),
+        decode_cap: config.sessions.decode_cap,
+        adapters: config.sessions.adapters,
+        salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),
@@ -286,7 +296,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
 }
 
 /// What the settings pin, each value checked as a request's own would be.
-fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
+pub(crate) fn pinned(section: &str, pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     const CAN: [&str; 10] = [
         "max_tokens",
         "temperature",
@@ -302,7 +312,7 @@ fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     for name in pin.keys() {
         ensure!(
             CAN.contains(&name.as_str()),
-            "sampling.pin.{name}: only these can be pinned: {}",
+            "{section}.{name}: only these can be pinned: {}",
             CAN.join(", ")
         );
     }
@@ -310,5 +320,5 @@ fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     let mut body = pin.clone();
     body.insert("messages".into(), json!([{"role": "user", "content": ""}]));
     let body = serde_json::to_vec(&body)?;
-    Ok(Request::parse(&body).map_err(|error| anyhow!("sampling.pin.{error}"))?.sampling)
+    Ok(Request::parse(&body).map_err(|error| anyhow!("{section}.{error}"))?.sampling)
 }

@@ -2,15 +2,29 @@
 //!
 //! The invariants this crate keeps: a request is split and hashed without being parsed, so that only
 //! what is new in it need be; what cannot be honoured is refused with the field's name, and what is
-//! ignored is reported as a [`verbatim_events::Cause`], never silently.
+//! ignored is reported as a [`verbatim_events::Cause`], never silently; and a conversation is the same
+//! messages whichever dialect carries it.
 //!
 //! Pure: no I/O, no async, no clock.
 
+pub mod anthropic;
+mod body;
+mod chains;
 pub mod chat;
+mod counts;
+mod declared;
+mod fields;
+mod frame;
 mod invalid;
+mod recall;
+pub mod responses;
 mod sampling;
+mod seal;
 mod wire;
 
+pub use counts::Counts;
+pub use frame::Frame;
 pub use invalid::Invalid;
+pub use recall::{Forgetful, Recall};
 pub use sampling::Sampling;
-pub use wire::Wire;
+pub use wire::{Continued, Wire};

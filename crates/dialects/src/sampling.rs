@@ -1,5 +1,10 @@
 //! What a request asks of the sampler.
 
+use serde_json::value::RawValue;
+
+use crate::Invalid;
+use crate::fields::{excerpt, number, read};
+
 /// Sampling fields as the client sent them; what is `None` is the server's to choose.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sampling {
@@ -31,4 +36,42 @@ pub struct Sampling {
     pub logprobs: bool,
     /// How many alternatives a token.
     pub top_logprobs: u8,
+}
+
+impl Sampling {
+    /// Takes a field that is spelt alike in every dialect; says whether it was one.
+    pub(crate) fn take(&mut self, name: &str, raw: &RawValue) -> Result<bool, Invalid> {
+        match name {
+            "temperature" => self.temperature = number(name, raw, 0.0..=100.0)?,
+            "top_p" => self.top_p = number(name, raw, f32::MIN_POSITIVE..=1.0)?,
+            "min_p" => self.min_p = number(name, raw, 0.0..=1.0)?,
+            "top_k" => {
+                let k: Option<i64> = read(name, raw, "a whole number")?;
+                self.top_k = k.filter(|k| *k > 0).map(|k| k.min(i64::from(u32::MAX)) as u32);
+            }
+            "presence_penalty" => self.presence_penalty = number(name, raw, -2.0..=2.0)?,
+            "frequency_penalty" => self.frequency_penalty = number(name, raw, -2.0..=2.0)?,
+            "repetition_penalty" => self.repetition_penalty = number(name, raw, f32::MIN_POSITIVE..=2.0)?,
+            "min_tokens" => self.min_tokens = read(name, raw, "a whole number")?,
+            "stop_token_ids" => self.stop_ids = read(name, raw, "a list of token ids")?.unwrap_or_default(),
+            "stop" => self.stop = strings(name, raw)?,
+            "seed" => self.seed = read::<i64>(name, raw, "a whole number")?.map(|seed| seed as u64),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+}
+
+/// One string or several, none of them empty.
+pub(crate) fn strings(field: &str, raw: &RawValue) -> Result<Vec<String>, Invalid> {
+    let expected = "a string or a list of non-empty strings";
+    let strings = match raw.get().as_bytes().first() {
+        Some(b'"') => read::<String>(field, raw, expected)?.map(|one| vec![one]),
+        _ => read::<Vec<String>>(field, raw, expected)?,
+    };
+    let strings = strings.unwrap_or_default();
+    if strings.iter().any(String::is_empty) {
+        return Err(Invalid::new(field, format!("{} is not {expected}", excerpt(raw))));
+    }
+    Ok(strings)
 }

@@ -80,6 +80,22 @@ pub enum Event {
         /// The group.
         group: GroupId,
     },
+    /// A session that ended well has its reward.
+    SessionScored {
+        /// The session.
+        session: SessionId,
+        /// Its group.
+        group: GroupId,
+        /// The reward, if it has one.
+        reward: Option<f64>,
+        /// How often it was asked for.
+        attempts: u32,
+    },
+    /// A group has its rewards and advantages, and waits for its step.
+    GroupScored {
+        /// The group.
+        group: GroupId,
+    },
     /// A group's rows are published.
     GroupFinished {
         /// The group.
@@ -97,6 +113,19 @@ pub enum Event {
         group: GroupId,
         /// Why.
         cause: Cause,
+    },
+    /// A dataset was evaluated.
+    Evaluated {
+        /// The number of the evaluation.
+        evaluation: u64,
+        /// The dataset.
+        dataset: String,
+        /// Its sessions.
+        sessions: usize,
+        /// Those of them that failed.
+        failed: usize,
+        /// Those that passed.
+        passed: usize,
     },
     /// An update of weights began: nothing is sampled until it ends.
     UpdateBegun {

@@ -67,11 +67,19 @@ pub fn record(event: &Event) -> Value {
         }
         Event::GroupProtected { group } => json!({"event": "group_protected", "group": group}),
         Event::GroupFinalised { group } => json!({"event": "group_finalised", "group": group}),
+        Event::SessionScored { session, group, reward, attempts } => {
+            json!({"event": "session_scored", "session": session, "group": group, "reward": reward, "attempts": attempts})
+        }
+        Event::GroupScored { group } => json!({"event": "group_scored", "group": group}),
         Event::GroupFinished { group, rows, step, is_last } => {
             json!({"event": "group_finished", "group": group, "rows": rows, "step": step, "is_last": is_last})
         }
         Event::GroupDropped { group, cause } => {
             json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
+        }
+        Event::Evaluated { evaluation, dataset, sessions, failed, passed } => {
+            json!({"event": "evaluated", "evaluation": evaluation, "dataset": dataset, "sessions": sessions,
+                "failed": failed, "passed": passed})
         }
         Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),

@@ -2,12 +2,14 @@
 
 use std::convert::Infallible;
 use std::net::IpAddr;
+use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use ipnet::IpNet;
 use subtle::ConstantTimeEq;
+use verbatim_session::Session;
 
 use crate::{ApiError, App};
 
@@ -71,6 +73,8 @@ pub(crate) struct Peer(pub(crate) IpAddr);
 /// Who sends a request.
 pub(crate) struct Caller {
     bearer: Option<String>,
+    /// Anthropic's clients send their key so.
+    api_key: Option<String>,
     peer: Option<IpAddr>,
 }
 
@@ -83,8 +87,10 @@ impl<S: Sync> FromRequestParts<S> for Caller {
             .and_then(|value| value.split_once(' '))
             .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
             .map(|(_, key)| key.trim().to_owned());
+        let api_key = parts.headers.get("x-api-key").and_then(|value| value.to_str().ok());
+        let api_key = api_key.map(|key| key.trim().to_owned());
         let peer = parts.extensions.get::<Peer>().map(|Peer(ip)| ip.to_canonical());
-        Ok(Self { bearer, peer })
+        Ok(Self { bearer, api_key, peer })
     }
 }
 
@@ -96,6 +102,21 @@ impl Caller {
 }
 
 impl App {
+    /// The session whose token the caller sends as a key. Of two keys one may be meant for somebody else.
+    pub(crate) fn keyed(&self, caller: &Caller) -> Result<Arc<Session>, ApiError> {
+        let keys = [&caller.bearer, &caller.api_key].into_iter().flatten();
+        let mut refused = ApiError::unauthorized(
+            "send the session's token as `Authorization: Bearer SESSION` or as `x-api-key: SESSION`",
+        );
+        for key in keys {
+            match self.sessions.get(key) {
+                Ok(session) => return Ok(session),
+                Err(error) => refused = error.into(),
+            }
+        }
+        Err(refused)
+    }
+
     /// Lets the holder of the control key pass, and the hosts that need none; everyone, if there is neither.
     pub(crate) fn controlled(&self, caller: &Caller) -> Result<(), ApiError> {
         let Access { key, trusted } = &self.access;

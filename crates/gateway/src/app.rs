@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
 use crate::{
-    Access, ApiError, Hooks, Metrics, RolloutControl, Update, chat, control, error, health, metrics, models,
-    proxy, rollout, samples, sessions, update,
+    Access, ApiError, Hooks, Metrics, RolloutControl, Update, adapters, anthropic, chat, control, error,
+    health, metrics, models, openapi, proxy, responses, rollout, samples, sessions, update,
 };
 
 /// The state behind the routes. Cheap to clone.
@@ -88,19 +88,31 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(metrics::scrape))
+        .route("/openapi.json", get(openapi::show))
         .route("/v1/models", get(models::list))
+        .route("/v1/models/{*model}", get(models::show))
         .route("/v1/chat/completions", post(chat::by_key))
+        .route("/v1/responses", post(responses::by_key))
+        .route("/v1/responses/{id}", get(responses::show_by_key))
+        .route("/v1/messages", post(anthropic::by_key))
+        .route("/v1/messages/count_tokens", post(anthropic::count_by_key))
         .route("/sessions", post(sessions::open))
         .route("/sessions/{session}", get(sessions::show).delete(sessions::close))
         .route("/sessions/{session}/samples", post(samples::samples))
         .route("/sessions/{session}/v1/models", get(models::list))
+        .route("/sessions/{session}/v1/models/{*model}", get(models::show_in))
         .route("/sessions/{session}/v1/chat/completions", post(chat::by_path))
+        .route("/sessions/{session}/v1/responses", post(responses::by_path))
+        .route("/sessions/{session}/v1/responses/{id}", get(responses::show_by_path))
+        .route("/sessions/{session}/v1/messages", post(anthropic::by_path))
+        .route("/sessions/{session}/v1/messages/count_tokens", post(anthropic::count_by_path))
         .route("/sessions/{session}/{*path}", any(proxy::pass))
         .route("/control/pause", post(control::pause))
         .route("/control/resume", post(control::resume))
         .route("/control/begin_update", post(update::begin))
         .route("/control/end_update", post(update::end))
         .route("/control/load_weights", post(update::load_weights))
+        .route("/control/adapters", get(adapters::list).post(adapters::publish).delete(adapters::remove))
         .route("/control/flush", post(control::flush))
         .route("/control/version", post(control::version))
         .route("/control/engines", get(control::engines).post(control::add).delete(control::remove))
@@ -111,6 +123,8 @@ pub fn router(app: App) -> Router {
         .route("/rollout/batches/{batch}/ack", post(rollout::acknowledge))
         .route("/rollout/optimizer_step", post(rollout::optimizer_step))
         .route("/rollout/drain", post(rollout::drain))
+        .route("/rollout/evaluations", post(rollout::evaluate))
+        .route("/rollout/evaluations/{evaluation}", get(rollout::evaluation))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(DefaultBodyLimit::max(body))

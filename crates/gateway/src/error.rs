@@ -1,4 +1,4 @@
-//! The one place where failures become HTTP replies, in OpenAI's shape.
+//! The one place where failures become HTTP replies: one mapping, and a rendering for each dialect.
 
 use axum::Json;
 use axum::extract::rejection::BytesRejection;
@@ -9,9 +9,9 @@ use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
-use verbatim_rollout::StepRefused;
+use verbatim_rollout::{EvalRefused, StepRefused};
 use verbatim_samples::RowError;
-use verbatim_session::{NoSession, TooManySessions, TurnError};
+use verbatim_session::{Kept, NoSession, TooManySessions, TurnError};
 
 /// A failure as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,6 +43,30 @@ struct Body<'a> {
     code: &'static str,
 }
 
+/// Anthropic's shape.
+#[derive(Serialize)]
+struct AnthropicEnvelope<'a> {
+    r#type: &'static str,
+    error: AnthropicBody<'a>,
+    request_id: Option<&'a str>,
+}
+
+#[derive(Serialize)]
+struct AnthropicBody<'a> {
+    r#type: &'static str,
+    message: &'a str,
+}
+
+/// A failure that an Anthropic client is told.
+#[derive(Debug)]
+pub(crate) struct AnthropicError(ApiError);
+
+impl<E: Into<ApiError>> From<E> for AnthropicError {
+    fn from(error: E) -> Self {
+        Self(error.into())
+    }
+}
+
 const INVALID: &str = "invalid_request_error";
 
 impl ApiError {
@@ -68,6 +92,18 @@ impl ApiError {
             passed.join(", ")
         );
         Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
+    }
+
+    /// No reply of the session's has this id.
+    pub(crate) fn no_response(id: &str) -> Self {
+        let message = format!("{id:?} is no reply of this session");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "response_not_found", message)
+    }
+
+    /// Another model was asked for.
+    pub(crate) fn no_model(id: &str, served: &str) -> Self {
+        let message = format!("{id:?} is not served here; {served:?} is");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "model_not_found", message)
     }
 
     /// The engine has no HTTP surface of its own.
@@ -104,6 +140,13 @@ impl ApiError {
         Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_step", message)
     }
 
+    /// An evaluation that was never begun.
+    pub(crate) fn no_evaluation(evaluation: u64) -> Self {
+        let message =
+            format!("there is no evaluation {evaluation}; begin one with POST /rollout/evaluations");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_evaluation", message)
+    }
+
     /// A batch that was never given out.
     pub(crate) fn no_batch(batch: u64) -> Self {
         let message = format!("there was no batch {batch}; its id is in the header x-verbatim-batch");
@@ -134,15 +177,39 @@ impl ApiError {
             Body { message: &self.message, r#type: self.kind, param: self.param.as_deref(), code: self.code };
         serde_json::to_string(&Envelope { error: body }).unwrap_or_default()
     }
+
+    /// The JSON body in Anthropic's shape, which is also what a started stream sends.
+    pub(crate) fn anthropic_body(&self) -> String {
+        let kind = match self.status {
+            StatusCode::UNAUTHORIZED => "authentication_error",
+            StatusCode::NOT_FOUND | StatusCode::GONE => "not_found_error",
+            StatusCode::PAYLOAD_TOO_LARGE => "request_too_large",
+            status if status.is_server_error() => "api_error",
+            _ => INVALID,
+        };
+        let error = AnthropicBody { r#type: kind, message: &self.message };
+        let envelope = AnthropicEnvelope { r#type: "error", error, request_id: None };
+        serde_json::to_string(&envelope).unwrap_or_default()
+    }
+
+    fn reply(&self, body: String) -> Response {
+        let json = [(axum::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
+        let mut response = (self.status, json, body).into_response();
+        let retry = HeaderValue::from_static(if self.retry { "true" } else { "false" });
+        response.headers_mut().insert(HeaderName::from_static("x-should-retry"), retry);
+        response
+    }
 }
 
 impl IntoResponse for ApiError {
     fn into_response(self) -> Response {
-        let json = [(axum::http::header::CONTENT_TYPE, HeaderValue::from_static("application/json"))];
-        let mut response = (self.status, json, self.body()).into_response();
-        let retry = HeaderValue::from_static(if self.retry { "true" } else { "false" });
-        response.headers_mut().insert(HeaderName::from_static("x-should-retry"), retry);
-        response
+        self.reply(self.body())
+    }
+}
+
+impl IntoResponse for AnthropicError {
+    fn into_response(self) -> Response {
+        self.0.reply(self.0.anthropic_body())
     }
 }
 
@@ -201,6 +268,10 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)
             },
+            TurnError::NoAdapter => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "no_adapter", message)
+            },
             TurnError::HoldExpired { .. } => Self {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
@@ -214,6 +285,18 @@ impl From<TurnError> for ApiError {
     }
 }
 
+impl From<Kept> for ApiError {
+    fn from(error: Kept) -> Self {
+        let message = error.to_string();
+        let (status, code) = match error {
+            Kept::Unknown { .. } => (StatusCode::NOT_FOUND, "no_such_adapter"),
+            Kept::Current { .. } => (StatusCode::CONFLICT, "adapter_current"),
+            Kept::Bound { .. } => (StatusCode::CONFLICT, "adapter_bound"),
+        };
+        Self { param: Some("name".to_owned()), ..Self::new(status, INVALID, code, message) }
+    }
+}
+
 impl From<StepRefused> for ApiError {
     fn from(error: StepRefused) -> Self {
         let message = error.to_string();
@@ -222,6 +305,15 @@ impl From<StepRefused> for ApiError {
             StepRefused::Over => Self::new(StatusCode::CONFLICT, INVALID, "rollout_over", message),
             StepRefused::GroupsInAsync | StepRefused::NoGroups => Self::invalid("groups", message),
             StepRefused::Stopped => Self::rollout_stopped(),
+        }
+    }
+}
+
+impl From<EvalRefused> for ApiError {
+    fn from(error: EvalRefused) -> Self {
+        match error {
+            EvalRefused::Stopped => Self::rollout_stopped(),
+            EvalRefused::Unknown { .. } | EvalRefused::None => Self::invalid("datasets", error),
         }
     }
 }
@@ -261,7 +353,8 @@ impl From<BytesRejection> for ApiError {
 
 /// No such route.
 pub(crate) async fn no_route() -> ApiError {
-    let message = "no such route; chat is POST /sessions/{session_id}/v1/chat/completions";
+    let message = "no such route; turns are POST /sessions/{session_id}/v1/chat/completions, .../v1/responses and \
+                   .../v1/messages";
     ApiError::new(StatusCode::NOT_FOUND, "not_found_error", "no_route", message)
 }
 

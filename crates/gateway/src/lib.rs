@@ -1,10 +1,12 @@
-//! The HTTP face: sessions, chat, samples, metrics.
+//! The HTTP face: sessions, turns in three dialects, samples, metrics.
 //!
 //! The invariants this crate keeps: every failure is mapped to a status and an error body in one
 //! place ([`ApiError`]); the last event of a reply is sent after its commit; whoever holds a session's
 //! token can take turns in that session and nothing else, once a control key is set.
 
 mod access;
+mod adapters;
+mod anthropic;
 mod app;
 mod chat;
 mod control;
@@ -14,11 +16,15 @@ mod hooks;
 mod metrics;
 mod miles;
 mod models;
+mod openapi;
 mod proxy;
+mod reply;
+mod responses;
 mod rollout;
 mod samples;
 mod server;
 mod sessions;
+mod sse;
 mod update;
 
 pub use access::{Access, ControlKey, ShortKey};

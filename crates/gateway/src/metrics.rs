@@ -177,6 +177,9 @@ impl Observer for Metrics {
             | Event::GroupLeased { .. }
             | Event::GroupProtected { .. }
             | Event::GroupFinalised { .. }
+            | Event::SessionScored { .. }
+            | Event::Evaluated { .. }
+            | Event::GroupScored { .. }
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }
             | Event::StepOpened { .. }

@@ -11,13 +11,14 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use verbatim_agents::Told;
 use verbatim_events::{Cause, Event, Observers};
-use verbatim_scheduler::{Action, Exit, GroupId, Input, SessionId, Step, StopCause};
+use verbatim_scheduler::{Action, Exit, GroupId, Input, SessionId, Step, StopCause, Unwanted};
 use verbatim_session::Dispatcher;
 
 use crate::context::Context;
 use crate::group::{Group, Phase};
 use crate::handle::Asked;
-use crate::member::{Ended, member};
+use crate::member::{Ended, Role, member};
+use crate::score::{Identity, Verdict, Verdicts};
 use crate::steps::StepBook;
 use crate::tasks::Tasks;
 use crate::{Batch, Outcome, Progress, RolloutError, Sink, SinkError, StepRefused, Summary, View};
@@ -37,6 +38,9 @@ pub(crate) struct Driver {
     members: JoinSet<Ended>,
     /// Whose task is whose.
     running: HashMap<Id, SessionId>,
+    /// What becomes of groups that are scored, and where that is told.
+    judged: mpsc::UnboundedReceiver<(GroupId, Verdict)>,
+    verdicts: Verdicts,
     sink: Arc<dyn Sink>,
     puts: JoinSet<Result<(), SinkError>>,
     /// What is on its way to the sink.
@@ -57,6 +61,7 @@ impl Driver {
         progress: Box<dyn Progress>,
     ) -> Self {
         let dispatcher = context.sessions.dispatcher().clone();
+        let (verdicts, judged) = mpsc::unbounded_channel();
         Self {
             observers: context.sessions.observers().clone(),
             actions: dispatcher.groups(),
@@ -66,6 +71,8 @@ impl Driver {
             told: HashMap::new(),
             members: JoinSet::new(),
             running: HashMap::new(),
+            judged,
+            verdicts,
             sink,
             puts: JoinSet::new(),
             delivering: HashMap::new(),
@@ -96,6 +103,7 @@ impl Driver {
             tokio::select! {
                 Some(action) = self.actions.recv() => self.carry_out(action),
                 Some(ended) = self.members.join_next_with_id() => self.ended(ended),
+                Some((group, verdict)) = self.judged.recv() => self.judge(group, verdict),
                 Some(put) = self.puts.join_next_with_id() => self.delivered(put),
                 order = asked.recv(), if !self.stopping => self.order(order.unwrap_or(Asked::Stop)),
             }
@@ -185,9 +193,34 @@ impl Driver {
         self.told.remove(&session);
         let exit = ended.as_ref().map_or(Exit::Failed { again: false }, Ended::exit);
         if let (Some(group), Some(ended)) = (self.groups.get_mut(&session.group), ended) {
-            group.end(session, ended);
+            group.end(session, ended, &self.context.scorer, &self.observers, &self.verdicts);
         }
         self.dispatcher.tell(Input::Exited(session, exit));
+    }
+
+    /// Takes the word of those who score. Of a group that is gone it comes too late.
+    fn judge(&mut self, id: GroupId, verdict: Verdict) {
+        let Some(group) = self.groups.get_mut(&id) else { return };
+        let why = match verdict {
+            Verdict::Scored(sessions) => {
+                group.scored(sessions);
+                self.dispatcher.tell(Input::Scored(id));
+                return;
+            }
+            Verdict::Filtered { reason } => {
+                group.unwanted(Cause::Filtered { reason }, None);
+                Unwanted::Filtered
+            }
+            Verdict::Uncredited { text } => {
+                group.unwanted(Cause::ContextsUncredited, Some(text));
+                Unwanted::NotScored
+            }
+            Verdict::NotScored(failure) => {
+                group.unwanted(Cause::RewardFailed, Some(failure.to_string()));
+                Unwanted::NotScored
+            }
+        };
+        self.dispatcher.tell(Input::Discard(id, why));
     }
 
     /// Carries out what has been decided.
@@ -217,8 +250,14 @@ impl Driver {
                 self.note(group, Some(Phase::Leased), |group| Event::GroupLeased { group, step });
             }
             Action::Protect(group) => self.note(group, None, |group| Event::GroupProtected { group }),
+            Action::Score(id) => {
+                self.note(id, Some(Phase::Scoring), |group| Event::GroupFinalised { group });
+                if let Some(group) = self.groups.get_mut(&id) {
+                    group.score(id, &self.context.scorer, &self.verdicts);
+                }
+            }
             Action::Finalise(group) => {
-                self.note(group, Some(Phase::Finalised), |group| Event::GroupFinalised { group });
+                self.note(group, Some(Phase::Finalised), |group| Event::GroupScored { group });
             }
             Action::Accept { group, step, is_last } => self.accept(group, step, is_last),
             Action::Dropped(group, cause) => {
@@ -268,8 +307,21 @@ impl Driver {
     fn launch(&mut self, session: SessionId) {
         let Some(group) = self.groups.get(&session.group) else { return };
         let (sender, told) = oneshot::channel();
-        let (context, name, task) = (Arc::clone(&self.context), group.name.clone(), group.task.clone());
-        let handle = self.members.spawn(async move { member(&context, name, session, &task, told).await });
+        let context = Arc::clone(&self.context);
+        let (name, task, number) = (group.name.clone(), group.task.clone(), group.number);
+        let handle = self.members.spawn(async move {
+            let plan = &context.plan;
+            let role = Role {
+                group: &name,
+                place: session.place,
+                attempt: session.attempt,
+                seat: Some(session),
+                mode: &plan.mode,
+                pins: None,
+                identity: Identity::of(number, plan.group_size, session.place),
+            };
+            member(&context, role, &task, told).await
+        });
         self.running.insert(handle.id(), session);
         self.told.insert(session, sender);
     }
@@ -314,6 +366,6 @@ impl Driver {
 
     fn count(&mut self, outcome: &Outcome) {
         self.progress.group(outcome);
-        self.summary.add(outcome);
+        self.summary.add(outcome, self.context.scorer.key());
     }
 }

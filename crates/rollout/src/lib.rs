@@ -5,9 +5,11 @@
 //! group ends as rows that were taken for good or as a drop with its cause.
 
 mod context;
+mod contexts;
 mod dataset;
 mod driver;
 mod error;
+mod eval;
 mod folder;
 mod group;
 mod handle;
@@ -15,6 +17,7 @@ mod media;
 mod member;
 mod plan;
 mod pull;
+mod score;
 mod sink;
 mod steps;
 mod summary;
@@ -22,11 +25,13 @@ mod tasks;
 
 pub use dataset::{Dataset, Task};
 pub use error::RolloutError;
+pub use eval::{DatasetReport, EvalRefused, EvalReport, Lane};
 pub use folder::Folder;
 pub use group::{Outcome, Phase};
 pub use handle::{Ending, Parts, Progress, Rollout, StepRefused, View};
 pub use plan::Plan;
 pub use pull::{Acknowledged, Delivery, Pull};
+pub use score::{CommandSource, Credit, Source, UrlSource};
 pub use sink::{Batch, Sink, SinkError};
 pub use steps::{StepState, StepView};
 pub use summary::Summary;

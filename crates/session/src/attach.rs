@@ -2,8 +2,8 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::{Chain, Message, Setup};
-use verbatim_dialects::Wire;
+use verbatim_chat::{Chain, Message, Role, Setup};
+use verbatim_dialects::{Continued, Invalid, Wire};
 use verbatim_events::{Cause, NodeId};
 use verbatim_forest::{Choice, Lineage, Place, Plan, Refusal};
 
@@ -36,14 +36,17 @@ pub(crate) async fn attach(
     wire: &(dyn Wire + Sync),
     lost: &mut Vec<Cause>,
 ) -> Result<Attached, TurnError> {
+    if let Some(continued) = wire.continues() {
+        return follow(shared, session, wire, continued, lost).await;
+    }
     let base = known_beginning(session, wire);
     let known = base.map_or(0, |base| base.messages);
-    let mut sent = parse(wire, known..wire.len(), lost)?;
+    let mut sent = parse(session, wire, known..wire.len(), lost)?;
     // Bytes that are known are so under the tools that they came with.
     let setup = base.and_then(|base| session.with_forest(|forest| forest.setup(base.node)));
 
     if let Some((base, setup)) = base.zip(setup.clone())
-        && let Some(choice) = find(session, Some(base.node), base.chain, &sent).await?
+        && let Some(choice) = find(session, wire, Some(base.node), base.chain, &sent).await?
     {
         return placed(shared, session, wire, Found { choice, setup, sent }, lost);
     }
@@ -52,31 +55,84 @@ pub(crate) async fn attach(
     let earlier = base.and_then(|base| before(session, base));
     let known = earlier.map_or(0, |base| base.messages);
     let again = base.map_or(0, |base| base.messages);
-    sent.splice(0..0, parse(wire, known..again, &mut Vec::new())?);
+    sent.splice(0..0, parse(session, wire, known..again, &mut Vec::new())?);
     if let Some((base, setup)) = earlier.zip(setup)
-        && let Some(choice) = find(session, Some(base.node), base.chain, &sent).await?
+        && let Some(choice) = find(session, wire, Some(base.node), base.chain, &sent).await?
     {
         return placed(shared, session, wire, Found { choice, setup, sent }, lost);
     }
-    let setup = Arc::new(root(shared, wire)?);
+    let setup = Arc::new(root(shared, wire, lost)?);
+    from_root(shared, session, wire, setup, sent, lost).await
+}
+
+/// Looks for the place of a whole conversation.
+async fn from_root(
+    shared: &Shared,
+    session: &Session,
+    wire: &(dyn Wire + Sync),
+    setup: Arc<Setup>,
+    sent: Vec<Arc<Message>>,
+    lost: &mut Vec<Cause>,
+) -> Result<Attached, TurnError> {
     let chain = Chain::root(line(session).as_ref().unwrap_or(&setup));
-    if let Some(choice) = find(session, None, chain, &sent).await? {
+    if let Some(choice) = find(session, wire, None, chain, &sent).await? {
         return placed(shared, session, wire, Found { choice, setup, sent }, lost);
     }
     let in_force = session.with_forest(|forest| forest.head().and_then(|head| forest.setup(head)));
     if let Some(in_force) = in_force {
         drifts(shared, &in_force, &setup)?;
     }
-    let plan = session.with_forest(|forest| forest.plan(Place::Root, wire.len()))?;
+    let plan = session.with_forest(|forest| forest.plan(Place::Root, sent.len()))?;
     if plan.drops == 0 && session.with_forest(|forest| forest.head().is_some()) {
         lost.push(Cause::Rerooted);
     }
     Ok(Attached { plan, setup: Some(setup), new: sent })
 }
 
+/// Attaches a request that names the reply it follows. It goes on after that reply, unless it replaces what stands at
+/// the conversation's beginning: then it is the whole conversation with that in its place.
+async fn follow(
+    shared: &Shared,
+    session: &Session,
+    wire: &(dyn Wire + Sync),
+    continued: Continued<'_>,
+    lost: &mut Vec<Cause>,
+) -> Result<Attached, TurnError> {
+    let Continued { field, response, front } = continued;
+    let (node, chain, in_force, told, linear) = session
+        .with_forest(|forest| {
+            let mut nodes = forest.nodes().rev();
+            let is_named = |id: &str| id == response;
+            let (node, _) =
+                nodes.find(|(_, node)| node.generation().is_some_and(|turn| is_named(&turn.response)))?;
+            let linear = forest.lineage() == Lineage::Linear;
+            Some((node, forest.chain(node)?, forest.setup(node)?, forest.messages(node), linear))
+        })
+        .ok_or_else(|| {
+            let problem = format!("{response:?} is no reply of this session; send the whole conversation");
+            Invalid::new(field, problem)
+        })?;
+    let mut sent = parse(session, wire, 0..wire.len(), lost)?;
+    let (mut ignored, mut front) = (Vec::new(), sent.drain(..front).collect::<Vec<_>>());
+    let setup = Arc::new(root(shared, wire, &mut ignored)?);
+    let instructed = told.first().filter(|first| first.role == Role::System);
+    let same = |new: &Arc<Message>| instructed.is_some_and(|old| old.content.text() == new.content.text());
+    if front.iter().all(same)
+        && (linear || *in_force == *setup)
+        && let Some(choice) = find(session, wire, Some(node), chain, &sent).await?
+    {
+        return placed(shared, session, wire, Found { choice, setup, sent }, lost);
+    }
+    lost.append(&mut ignored);
+    let kept = usize::from(!front.is_empty() && instructed.is_some());
+    front.extend(told.into_iter().skip(kept));
+    front.append(&mut sent);
+    from_root(shared, session, wire, setup, front, lost).await
+}
+
 /// What the line of a linear session began with: it goes on whatever tools a request sends, and is found
 /// under its first ones.
-fn line(session: &Session) -> Option<Arc<Setup>> {
+pub(crate) fn line(session: &Session) -> Option<Arc<Setup>> {
     session.with_forest(|forest| {
         let head = forest.head().filter(|_| forest.lineage() == Lineage::Linear)?;
         forest.setup(forest.path(head).first()?.id)
@@ -114,17 +170,19 @@ fn before(session: &Session, base: Base) -> Option<Base> {
     })
 }
 
-fn parse(
+pub(crate) fn parse(
+    session: &Session,
     wire: &dyn Wire,
     range: std::ops::Range<usize>,
     lost: &mut Vec<Cause>,
 ) -> Result<Vec<Arc<Message>>, TurnError> {
-    Ok(range.map(|at| wire.message(at, lost).map(Arc::new)).collect::<Result<_, _>>()?)
+    Ok(range.map(|at| wire.message(at, session, lost).map(Arc::new)).collect::<Result<_, _>>()?)
 }
 
 /// Looks candidates up under the lock and judges them outside it.
-async fn find(
+pub(crate) async fn find(
     session: &Session,
+    wire: &(dyn Wire + Sync),
     base: Option<NodeId>,
     from: Chain,
     sent: &[Arc<Message>],
@@ -138,7 +196,7 @@ async fn find(
         Some(*chain)
     }));
     let candidates = session.with_forest(|forest| forest.candidates(base, &chains));
-    let chosen = matching.choose(&candidates, sent).await;
+    let chosen = matching.choose(&candidates, sent, wire.parses_arguments()).await;
     chosen.map_err(|problem| TurnError::Matcher { name: matching.name().to_owned(), problem })
 }
 
@@ -174,8 +232,8 @@ fn placed(
 }
 
 /// The request's tools and template arguments, the server's own arguments laid under them.
-fn root(shared: &Shared, wire: &dyn Wire) -> Result<Setup, TurnError> {
-    let mut setup = wire.setup()?;
+pub(crate) fn root(shared: &Shared, wire: &dyn Wire, lost: &mut Vec<Cause>) -> Result<Setup, TurnError> {
+    let mut setup = wire.setup(lost)?;
     for (name, value) in &shared.settings.template {
         setup.template.entry(name.clone()).or_insert_with(|| value.clone());
     }

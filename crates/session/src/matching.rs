@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
-use verbatim_chat::{ByRole, LooseReplay, Matcher, Message, Strict, Verdict};
+use verbatim_chat::{ByRole, LooseReplay, LooseToolCall, Matcher, Message, Strict, Verdict};
 use verbatim_forest::{Candidate, Choice, choose};
 
 /// A user's own equality of messages, which may run elsewhere.
@@ -53,13 +53,17 @@ impl Matching {
         }
     }
 
-    /// Chooses among candidates.
+    /// Chooses among candidates. Of calls whose arguments come `parsed` no spelling can be asked for.
     pub(crate) async fn choose(
         &self,
         candidates: &[Candidate],
         sent: &[Arc<Message>],
+        parsed: bool,
     ) -> Result<Option<Choice>, String> {
         let predicate = match self {
+            Self::Matcher(matcher) if parsed && matcher.name() == Strict.name() => {
+                return Ok(choose(|stored, sent| LooseToolCall.judge(stored, sent), candidates, sent));
+            }
             Self::Matcher(matcher) => {
                 return Ok(choose(|stored, sent| matcher.judge(stored, sent), candidates, sent));
             }

@@ -41,24 +41,46 @@ pub(crate) async fn prepare(
     mut lost: Vec<Cause>,
 ) -> Result<Prepared, TurnError> {
     has_room(shared, session)?;
-    let bytes = wire.bytes(wire.len());
-    let Attached { plan, setup, new } = match open_again(shared, session, bytes) {
-        Some(opening) => return finish(shared, session, sampling, bytes, lost, opened(session, opening)?),
-        None => attach(shared, session, wire, &mut lost).await?,
-    };
-    let rendered = match (plan.place, setup) {
+    let placed = place(shared, session, wire, &mut lost).await?;
+    finish(shared, session, sampling, wire.bytes(wire.len()), lost, placed)
+}
+
+/// How many tokens the request's prompt has.
+pub(crate) async fn measure(
+    shared: &Shared,
+    session: &Session,
+    wire: &(dyn Wire + Sync),
+) -> Result<usize, TurnError> {
+    Ok(place(shared, session, wire, &mut Vec::new()).await?.prompt.len())
+}
+
+/// Finds a request's place and renders what follows it.
+async fn place(
+    shared: &Shared,
+    session: &Session,
+    wire: &(dyn Wire + Sync),
+    lost: &mut Vec<Cause>,
+) -> Result<Placed, TurnError> {
+    // What a request means that names a reply is known to its own session only.
+    let bytes = wire.continues().is_none().then(|| wire.bytes(wire.len()));
+    if let Some(opening) = bytes.and_then(|bytes| open_again(shared, session, bytes)) {
+        return opened(session, opening);
+    }
+    let Attached { plan, setup, new } = attach(shared, session, wire, lost).await?;
+    match (plan.place, setup) {
         (Place::Root, Some(setup)) => {
             let opening = open(shared, session, setup, new)?;
-            shared.openings.put(bytes, clock(shared, session), &opening);
-            opened_at(plan, opening)
+            if let Some(bytes) = bytes {
+                shared.openings.put(bytes, clock(shared, session), &opening);
+            }
+            Ok(opened_at(plan, opening))
         }
         (_, changed) => {
             let (rendered, repaired) = extend(shared, session, plan, changed, new)?;
             lost.extend(repaired.then_some(Cause::JunctionRepaired));
-            rendered
+            Ok(rendered)
         }
-    };
-    finish(shared, session, sampling, bytes, lost, rendered)
+    }
 }
 
 /// What rendering settles of a turn.
@@ -166,13 +188,20 @@ fn finish(
     if prompt.len() >= context {
         return Err(TurnError::ContextLength { prompt: prompt.len(), context });
     }
-    let sampling = &pinned(sampling, &shared.settings.pinned, &mut lost);
+    let mut sampling = pinned(sampling, &shared.settings.pinned, &mut lost);
+    if let Some(pins) = session.pins() {
+        sampling = pinned(&sampling, pins, &mut lost);
+    }
+    let sampling = &sampling;
     can_be_had(sampling, capabilities)?;
     if prompt.is_empty() {
         return Err(EngineError::Refused { message: "the prompt is empty".into() }.into());
     }
     let room = u32::try_from(context - prompt.len()).unwrap_or(u32::MAX);
     let mut params = shared.settings.sampling.complete(sampling, room, shared.family.stop_ids());
+    if shared.settings.adapters {
+        shared.adapters.bind(session)?;
+    }
     params.lora = session.lora().cloned();
     if capabilities.stop_strings {
         params.stop.clone_from(&sampling.stop);

@@ -14,10 +14,23 @@ pub(crate) struct Live {
     attempts: Attempts,
     parser: Box<dyn Parser>,
     stop: StopWatch,
-    stopped: bool,
+    /// The stop string that is complete.
+    stopped: Option<String>,
     /// Content as passed on: what the message says if a stop string cut it.
     content: String,
     dropped: usize,
+}
+
+/// A turn that is over.
+pub(crate) struct Finished {
+    /// Its span.
+    pub(crate) sampled: Sampled,
+    /// Its message.
+    pub(crate) parsed: Parsed,
+    /// Parts that were held back.
+    pub(crate) parts: Vec<Part>,
+    /// The stop string that ended it.
+    pub(crate) stop: Option<String>,
 }
 
 impl Live {
@@ -26,7 +39,7 @@ impl Live {
             attempts: Attempts::new(kind, limit),
             parser,
             stop: StopWatch::new(stop),
-            stopped: false,
+            stopped: None,
             content: String::new(),
             dropped: 0,
         }
@@ -55,7 +68,7 @@ impl Live {
         self.parser = parser;
         self.stop = self.stop.anew();
         self.content.clear();
-        self.stopped = self.stop.pass(settled, &mut parts).is_some();
+        self.stopped = self.stop.pass(settled, &mut parts);
         self.hear(&parts);
     }
 
@@ -90,7 +103,7 @@ impl Live {
                 top: top.get_mut(at).map(std::mem::take).into_iter().collect(),
             };
             self.admit(one, wanted, &mut parts, &mut tokens)?;
-            if self.stopped {
+            if self.is_stopped() {
                 self.dropped += count - at - 1;
                 break;
             }
@@ -118,7 +131,7 @@ impl Live {
         let mut settled = Vec::new();
         self.parser.push(&self.attempts.ids()[from..], &mut settled);
         let said = parts.len();
-        self.stopped = self.stop.pass(settled, parts).is_some();
+        self.stopped = self.stop.pass(settled, parts);
         self.hear(&parts[said..]);
         Ok(())
     }
@@ -147,7 +160,7 @@ impl Live {
 
     /// Whether a stop string is complete.
     pub(crate) fn is_stopped(&self) -> bool {
-        self.stopped
+        self.stopped.is_some()
     }
 
     /// Tokens that came with the one that completed a stop string, and were not taken.
@@ -155,23 +168,23 @@ impl Live {
         self.dropped
     }
 
-    /// The turn's span, its message, and the parts that were held back.
-    pub(crate) fn finish(mut self) -> Result<(Sampled, Parsed, Vec<Part>), EngineError> {
+    /// What the turn comes to.
+    pub(crate) fn finish(mut self) -> Result<Finished, EngineError> {
         let sampled = self.attempts.finish()?;
         let mut settled = Vec::new();
         let mut parsed = self.parser.finish(&mut settled);
         let mut parts = Vec::new();
-        if !self.stopped {
-            self.stopped = self.stop.pass(settled, &mut parts).is_some();
+        if self.stopped.is_none() {
+            self.stopped = self.stop.pass(settled, &mut parts);
             self.stop.flush(&mut parts);
         }
-        if self.stopped {
+        if self.stopped.is_some() {
             let late = parts
                 .iter()
                 .filter_map(|part| if let Part::Content(text) = part { Some(text.as_str()) } else { None });
             self.content.extend(late);
             parsed.message.content = Content::Text(self.content);
         }
-        Ok((sampled, parsed, parts))
+        Ok(Finished { sampled, parsed, parts, stop: self.stopped })
     }
 }

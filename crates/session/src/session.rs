@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use verbatim_chat::Chain;
+use verbatim_chat::{Chain, Message};
+use verbatim_dialects::{Recall, Sampling};
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
 use verbatim_scheduler::SessionId as Seat;
@@ -18,8 +19,9 @@ use crate::{Matching, OpenOptions};
 pub struct Session {
     id: SessionId,
     group: Option<GroupId>,
-    lora: Option<Arc<str>>,
+    lora: OnceLock<Arc<str>>,
     seat: Option<Seat>,
+    pins: Option<Arc<Sampling>>,
     matching: Matching,
     opened: i64,
     used: Mutex<Instant>,
@@ -49,8 +51,9 @@ impl Session {
         Self {
             id,
             group: options.group,
-            lora: options.lora,
+            lora: options.lora.map_or_else(OnceLock::new, OnceLock::from),
             seat: options.seat,
+            pins: options.pins,
             matching,
             opened,
             used: Mutex::new(Instant::now()),
@@ -71,14 +74,24 @@ impl Session {
         self.group.as_ref()
     }
 
-    /// The adapter that it is sampled with; `None` is the base model.
+    /// The adapter that it is sampled with; `None` is the base model, or that its first turn is to come.
     pub fn lora(&self) -> Option<&Arc<str>> {
-        self.lora.as_ref()
+        self.lora.get()
+    }
+
+    /// Binds it to an adapter, for good.
+    pub(crate) fn bind(&self, adapter: &Arc<str>) {
+        self.lora.get_or_init(|| Arc::clone(adapter));
     }
 
     /// Its place in a Group that the scheduler knows.
     pub fn seat(&self) -> Option<Seat> {
         self.seat
+    }
+
+    /// What its turns are sampled with, if that is pinned for it alone.
+    pub(crate) fn pins(&self) -> Option<&Sampling> {
+        self.pins.as_deref()
     }
 
     /// Who says which replayed messages are the same.
@@ -126,5 +139,19 @@ impl Session {
         self.closing.cancel();
         self.turns.close();
         self.turns.wait().await;
+    }
+}
+
+impl Recall for Session {
+    fn reply(&self, digits: &str) -> Option<Arc<Message>> {
+        // Less than all of them would name the latest reply that happens to end so.
+        if digits.len() != crate::turn::DIGITS {
+            return None;
+        }
+        self.with_forest(|forest| {
+            let generations = forest.nodes().rev().filter_map(|(_, node)| node.generation());
+            let mut named = generations.filter(|turn| turn.response.ends_with(digits));
+            named.next().map(|turn| Arc::clone(&turn.message))
+        })
     }
 }

@@ -10,17 +10,20 @@ use verbatim_dialects::{Sampling, Wire};
 use verbatim_engine::EngineError;
 use verbatim_events::{Cause, Generated, NodeId, Timings, TurnCommitted};
 use verbatim_families::{Parsed, Parser, Part, Scene};
-use verbatim_scheduler::Ended;
+use verbatim_scheduler::{Cost, Ended};
 use verbatim_tokens::{Replay, TokenId};
 
 use crate::attempt::{Attempt, Patience};
 use crate::commit::{commit, flaw};
 use crate::dispatch::{Order, Ticket};
-use crate::prepare::{Prepared, prepare};
-use crate::sampling::Live;
+use crate::prepare::{Prepared, measure, prepare};
+use crate::sampling::{Finished, Live};
 use crate::sessions::Shared;
 use crate::unread::{Unread, name_calls, parts_of};
 use crate::{Session, Sessions, TurnError};
+
+/// How many digits a reply's id ends with.
+pub(crate) const DIGITS: usize = 32;
 
 /// A request for one turn.
 pub struct Asked<'a> {
@@ -40,6 +43,8 @@ pub struct Asked<'a> {
 pub struct Reply {
     /// The reply's id.
     pub response: String,
+    /// Tokens that the model reads.
+    pub prompt_tokens: usize,
     /// What happens, in order; [`TurnEvent::Committed`] or [`TurnEvent::Failed`] is the last.
     pub events: mpsc::UnboundedReceiver<TurnEvent>,
 }
@@ -80,6 +85,8 @@ pub struct Committed {
     pub node: NodeId,
     /// Tokens that the model read.
     pub prompt_tokens: usize,
+    /// The stop string that ended it, if one did.
+    pub stop: Option<String>,
 }
 
 impl Sessions {
@@ -97,7 +104,7 @@ impl Sessions {
             prepare(&self.0, session, asked.wire, asked.sampling, asked.lost).await.inspect_err(|error| {
                 error.cause().into_iter().for_each(|cause| self.0.observers.lost(session.id(), cause));
             })?;
-        let digits = format!("{:032x}", rand::random::<u128>());
+        let digits = format!("{:0DIGITS$x}", rand::random::<u128>());
         let response = format!("{}{digits}", asked.response_prefix);
         let call_prefix = format!("call_{}", &digits[..22]);
         let (sender, events) = mpsc::unbounded_channel();
@@ -116,8 +123,17 @@ impl Sessions {
             patience: Patience::default(),
             message: None,
         };
+        let prompt_tokens = prepared.request.prompt.len();
         session.turns.spawn(turn.run(prepared).instrument(span));
-        Ok(Reply { response, events })
+        Ok(Reply { response, prompt_tokens, events })
+    }
+
+    /// How many tokens the model would read, were this conversation a turn's. Nothing is sampled or committed.
+    ///
+    /// # Errors
+    /// [`TurnError`], if it could not be a turn's.
+    pub async fn count(&self, session: &Session, wire: &(dyn Wire + Sync)) -> Result<usize, TurnError> {
+        measure(&self.0, session, wire).await
     }
 }
 
@@ -175,12 +191,15 @@ impl Turn {
     }
 
     async fn drive(&mut self, prepared: Prepared) -> Result<Committed, Failure> {
-        let Prepared { plan, observed, request, stop, bytes, mut lost, .. } = prepared;
+        let Prepared { plan, observed, request, stop: stops, bytes, mut lost, .. } = prepared;
         let shared = Arc::clone(&self.shared);
         let kind = shared.engine.capabilities().logprobs;
-        let mut live = Live::new(kind, request.params.max_tokens, (self.fresh)(), stop);
+        let mut live = Live::new(kind, request.params.max_tokens, (self.fresh)(), stops);
 
-        let mut ticket = shared.dispatcher.arrive(self.session.seat());
+        // However it is cut into attempts, what it read and what it may sample stay the same.
+        let sampled = request.params.max_tokens.min(shared.settings.decode_cap);
+        let cost = Cost(request.prompt.len() as u64 + u64::from(sampled));
+        let mut ticket = shared.dispatcher.arrive(self.session.seat(), cost);
         let finish = loop {
             self.hold(&mut ticket).await?;
             let (cause, progress) = match self.attempt(&mut ticket, &mut live, &request).await? {
@@ -197,7 +216,7 @@ impl Turn {
 
         lost.extend((live.dropped() > 0).then_some(Cause::StoppedBeyond));
         let facts = live.facts().clone();
-        let (sampled, mut parsed, mut parts) = live.finish()?;
+        let Finished { sampled, mut parsed, mut parts, stop } = live.finish()?;
         if sampled.is_empty() {
             return Err(EngineError::Broken { reason: "the turn ended before its first token".into() }.into());
         }
@@ -238,7 +257,7 @@ impl Turn {
             timings: self.timings,
         });
         let node = commit(&shared, &self.session, plan, bytes, &turn, lost)?;
-        Ok(Committed { turn, node, prompt_tokens: request.prompt.len() })
+        Ok(Committed { turn, node, prompt_tokens: request.prompt.len(), stop })
     }
 
     /// Waits for a permit and an open gate.

@@ -4,6 +4,7 @@ Invariant: the server ends with the object, and with the trainer's process.
 """
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import secrets
@@ -33,32 +34,30 @@ def binary() -> str:
 
 
 class Server:
-    """A server process on a free port of this machine."""
+    """A server process on a free port of this machine. It leaves no file behind, however its trainer ends."""
 
     def __init__(self, rollout: pathlib.Path, flags: Sequence[str]) -> None:
-        self._folder = tempfile.TemporaryDirectory(prefix="verbatim-rollout-")
-        folder = pathlib.Path(self._folder.name)
         self.key = secrets.token_hex(16)
         """The control key, which nobody else is told."""
-        key_file = folder / "key"
-        key_file.touch(mode=0o600)
-        key_file.write_text(self.key, encoding="utf-8")
-        self.log = folder / "server.log"
-        """What the server logs; gone with the object."""
-        command = [
-            binary(), "serve", "--rollout", str(rollout), "--listen", "127.0.0.1:0",
-            "--control-key-file", str(key_file), "--owned", *flags,
-        ]
-        with self.log.open("wb") as log:
-            self._process = subprocess.Popen(
-                command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=log, text=True
-            )
-        assert self._process.stdout is not None
+        command = [binary(), "serve", "--rollout", str(rollout), "--listen", "127.0.0.1:0", "--owned", *flags]
+        self._log = tempfile.TemporaryFile()
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._log, text=True
+        )
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            print(self.key, file=self._process.stdin, flush=True)
         line = self._process.stdout.readline()
         if not line.startswith("listening on "):
+            self._process.wait()
+            said = self.tail()
             self.stop()
-            raise ServerFailed(f"{' '.join(command)} did not start:\n{self._said}")
+            raise ServerFailed(f"{' '.join(command)} did not start:\n{said}")
         self.url = line.split()[2]
+
+    def signal(self, number: int) -> None:
+        """Sends the server a signal."""
+        self._process.send_signal(number)
 
     def stop(self) -> int:
         """Asks the server to end, waits until its agents are gone, and gives its exit status."""
@@ -68,16 +67,12 @@ class Server:
         except subprocess.TimeoutExpired:
             self._process.kill()
             status = self._process.wait()
-        for pipe in (self._process.stdin, self._process.stdout):
-            if pipe is not None:
-                pipe.close()
-        self._said = self.tail()
-        self._folder.cleanup()
+        for file in (self._process.stdin, self._process.stdout, self._log):
+            if file is not None:
+                file.close()
         return status
 
     def tail(self, length: int = 4096) -> str:
         """The end of its log."""
-        try:
-            return self.log.read_bytes()[-length:].decode("utf-8", "replace")
-        except OSError:
-            return ""
+        size = os.fstat(self._log.fileno()).st_size
+        return os.pread(self._log.fileno(), length, max(size - length, 0)).decode("utf-8", "replace")

@@ -36,7 +36,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
         config.server.listen = "127.0.0.1:0".into();
     }
     let _telemetry = Telemetry::start(&config.log)?;
-    let prepared = Prepared::new(&config, &args.rollout, Driven::ByItself)?;
+    let prepared = Prepared::new(&config, &args.rollout, Driven::ByItself).await?;
     let folder = prepared.folder.clone();
 
     let began = Instant::now();
@@ -107,7 +107,7 @@ impl Bar {
 impl Progress for Bar {
     fn group(&mut self, outcome: &Outcome) {
         if let Some(cause) = &outcome.dropped {
-            let first = outcome.failures.first().map_or("", String::as_str);
+            let first = outcome.failures.first().map_or(cause.detail(), String::as_str);
             self.0.suspend(|| eprintln!("{} was dropped ({}): {first}", outcome.group, cause.name()));
         }
         let rewards: Vec<f64> = outcome.rows.iter().filter_map(|row| row.reward).collect();
@@ -145,6 +145,14 @@ fn table(summary: &Summary, took: Duration) -> Table {
             .iter()
             .fold((f64::MAX, f64::MIN), |(least, most), r| (least.min(*r), most.max(*r)));
         line("reward", format!("mean {mean:.3}, from {least:.3} to {most:.3}"));
+        let rate = 100.0 * summary.pass_rate().unwrap_or_default();
+        line(
+            "sessions that passed",
+            format!("{} of {} ({rate:.1} %)", summary.passed, summary.rewards.len()),
+        );
+    }
+    for (name, (sum, count)) in &summary.metrics {
+        line(&format!("reward.{name}"), format!("mean {:.3} of {count}", sum / *count as f64));
     }
     line("time", format!("{seconds:.1} s"));
     table

@@ -3,6 +3,7 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use verbatim_gateway::{Access, ControlKey};
 
 use crate::args::{Serve, Settings};
 use crate::model;
@@ -34,9 +35,13 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let layered = settings(&Settings { config, ..args.settings }, &more)?;
     let config = layered.config;
     let _telemetry = Telemetry::start(&config.log)?;
-    let access = access(&config)?;
+    let access =
+        if args.owned { Access { key: Some(owners_key()?), ..access(&config)? } } else { access(&config)? };
     let rollout = args.rollout.as_deref();
-    let prepared = rollout.map(|file| Prepared::new(&config, file, Driven::ByTrainer)).transpose()?;
+    let prepared = match rollout {
+        Some(file) => Some(Prepared::new(&config, file, Driven::ByTrainer).await?),
+        None => None,
+    };
     let loaded = model::load(&config).await?;
     let (service, started) = match prepared {
         Some(prepared) => {
@@ -73,4 +78,11 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     }
     service.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The key that the owner gives.
+fn owners_key() -> anyhow::Result<ControlKey> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the control key from standard input")?;
+    ControlKey::new(&line).context("the first line of standard input")
 }

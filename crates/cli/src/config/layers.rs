@@ -73,7 +73,7 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 12] = [
     "sessions.spill",
     "plugins.search_paths",
     "engine.cache",
@@ -82,11 +82,20 @@ const PATHS: [&str; 10] = [
     "log.events",
     "dataset.path",
     "agent.cwd",
+    "agent.key_file",
+    "reward.cwd",
     "rollout.output",
     "engine.model",
 ];
 
 fn anchor(table: &mut Table, folder: &Path) {
+    if let Some(Value::Array(evals)) = table.get_mut("eval") {
+        for path in evals.iter_mut().filter_map(|eval| eval.get_mut("path")) {
+            if let Value::String(path) = path {
+                *path = folder.join(path.as_str()).to_string_lossy().into_owned();
+            }
+        }
+    }
     for key in PATHS {
         let Some((section, name)) = key.split_once('.') else { continue };
         let found = table.get_mut(section).and_then(|section| section.get_mut(name));

@@ -10,6 +10,10 @@
 mod agents;
 mod commands;
 mod engines;
+mod evals;
+mod examples;
+mod rewards;
+mod services;
 mod support;
 mod verify;
 mod vocabulary;

@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
 use verbatim_events::Cause;
 
-use super::fields::excerpt;
 use crate::Invalid;
+use crate::fields::excerpt;
 
 /// Parses message `at`.
 pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {

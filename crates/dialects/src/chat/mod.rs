@@ -4,8 +4,6 @@
 //! SDKs send and accept; beyond it `chat_template_kwargs`, `top_k`, `min_p` and `reasoning_content`
 //! as SGLang and vLLM spell them.
 
-mod body;
-mod fields;
 mod message;
 mod reply;
 mod request;

@@ -2,13 +2,14 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
-use verbatim_chat::{Chain, Key, Message, Setup, Tool};
+use verbatim_chat::{Chain, Message, Setup, Tool};
 use verbatim_events::Cause;
 
-use super::body::Body;
-use super::fields::{excerpt, is_null, number, read, refuse};
 use super::message;
-use crate::{Invalid, Sampling, Wire};
+use crate::body::Body;
+use crate::chains::Chains;
+use crate::fields::{excerpt, is_null, positive, read, refuse};
+use crate::{Invalid, Recall, Sampling, Wire};
 
 /// A request whose fields are checked and whose messages are not parsed yet.
 pub struct Request<'a> {
@@ -27,7 +28,7 @@ pub struct Request<'a> {
     /// What was accepted and will not be acted on.
     pub lost: Vec<Cause>,
     messages: Vec<&'a RawValue>,
-    chains: Vec<Chain>,
+    chains: Chains,
     tools: Option<&'a RawValue>,
     tools_hidden: bool,
     template: Option<&'a RawValue>,
@@ -39,10 +40,7 @@ impl<'a> Request<'a> {
     /// # Errors
     /// [`Invalid`] if it is no JSON object, has no messages, or asks for what cannot be given.
     pub fn parse(body: &'a [u8]) -> Result<Self, Invalid> {
-        let text =
-            std::str::from_utf8(body).map_err(|error| Invalid::new("body", format!("not UTF-8: {error}")))?;
-        let Body(fields) = serde_json::from_str(text)
-            .map_err(|error| Invalid::new("body", format!("not a JSON object: {error}")))?;
+        let Body(fields) = Body::of_request(body)?;
         let mut request = Self {
             model: None,
             stream: false,
@@ -52,7 +50,7 @@ impl<'a> Request<'a> {
             sampling: Sampling::default(),
             lost: Vec::new(),
             messages: Vec::new(),
-            chains: Vec::new(),
+            chains: Chains::default(),
             tools: None,
             tools_hidden: false,
             template: None,
@@ -77,6 +75,9 @@ impl<'a> Request<'a> {
     }
 
     fn take(&mut self, name: &str, raw: &'a RawValue) -> Result<(), Invalid> {
+        if self.sampling.take(name, raw)? {
+            return Ok(());
+        }
         let sampling = &mut self.sampling;
         match name {
             "messages" => self.messages = read(name, raw, "a list of messages")?.unwrap_or_default(),
@@ -95,22 +96,6 @@ impl<'a> Request<'a> {
             "tool_choice" => self.tools_hidden = hides_tools(name, raw)?,
             "chat_template_kwargs" => self.template = Some(raw).filter(|raw| !is_null(raw)),
             "max_completion_tokens" => sampling.max_tokens = positive(name, raw)?,
-            "temperature" => sampling.temperature = number(name, raw, 0.0..=100.0)?,
-            "top_p" => sampling.top_p = number(name, raw, f32::MIN_POSITIVE..=1.0)?,
-            "min_p" => sampling.min_p = number(name, raw, 0.0..=1.0)?,
-            "top_k" => {
-                let k: Option<i64> = read(name, raw, "a whole number")?;
-                sampling.top_k = k.filter(|k| *k > 0).map(|k| k.min(i64::from(u32::MAX)) as u32);
-            }
-            "presence_penalty" => sampling.presence_penalty = number(name, raw, -2.0..=2.0)?,
-            "frequency_penalty" => sampling.frequency_penalty = number(name, raw, -2.0..=2.0)?,
-            "repetition_penalty" => sampling.repetition_penalty = number(name, raw, f32::MIN_POSITIVE..=2.0)?,
-            "min_tokens" => sampling.min_tokens = read(name, raw, "a whole number")?,
-            "stop_token_ids" => {
-                sampling.stop_ids = read(name, raw, "a list of token ids")?.unwrap_or_default()
-            }
-            "stop" => sampling.stop = stop(name, raw)?,
-            "seed" => sampling.seed = read::<i64>(name, raw, "a whole number")?.map(|seed| seed as u64),
             "logprobs" => sampling.logprobs = read(name, raw, "true or false")?.unwrap_or_default(),
             "top_logprobs" => match read::<u8>(name, raw, "a whole number from 0 to 20")? {
                 Some(count) if count > 20 => {
@@ -145,6 +130,7 @@ impl<'a> Request<'a> {
             "functions" | "function_call" => refuse(name, raw, "use tools and tool_choice")?,
             "logit_bias" => refuse(name, raw, "leave it out: the engine's own distribution is what trains")?,
             "input_ids" => refuse(name, raw, "send messages: the server holds the session's ids")?,
+            "parallel_tool_calls" if raw.get() == "true" => {}
             _ if is_null(raw) => {}
             _ => self.lost.push(Cause::FieldIgnored { field: name.to_owned() }),
         }
@@ -154,12 +140,9 @@ impl<'a> Request<'a> {
     fn hash(&mut self) {
         let raw = |field: Option<&'a RawValue>| field.map_or(&b""[..], |raw| raw.get().as_bytes());
         let hidden = [u8::from(self.tools_hidden)];
-        let root = Chain::from_key(Key::of([raw(self.tools), &hidden[..], raw(self.template)]));
-        self.chains.push(root);
-        self.chains.extend(self.messages.iter().scan(root, |chain, message| {
-            *chain = chain.then(Key::of([message.get().as_bytes()]));
-            Some(*chain)
-        }));
+        let mut chains = Chains::from_root([raw(self.tools), &hidden[..], raw(self.template)]);
+        self.messages.iter().for_each(|message| chains.push([message.get().as_bytes()]));
+        self.chains = chains;
     }
 }
 
@@ -169,10 +152,10 @@ impl Wire for Request<'_> {
     }
 
     fn bytes(&self, count: usize) -> Chain {
-        self.chains[count.min(self.messages.len())]
+        self.chains.after(count)
     }
 
-    fn setup(&self) -> Result<Setup, Invalid> {
+    fn setup(&self, _: &mut Vec<Cause>) -> Result<Setup, Invalid> {
         let template = match self.template {
             Some(raw) => read("chat_template_kwargs", raw, "an object")?.unwrap_or_default(),
             None => Map::new(),
@@ -184,29 +167,9 @@ impl Wire for Request<'_> {
         Ok(Setup { tools, template })
     }
 
-    fn message(&self, at: usize, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
+    fn message(&self, at: usize, _: &dyn Recall, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
         message::parse(at, self.messages[at], lost)
     }
-}
-
-fn positive(field: &str, raw: &RawValue) -> Result<Option<u32>, Invalid> {
-    match read::<u64>(field, raw, "a whole number above 0")? {
-        Some(0) => Err(Invalid::new(field, "0 is not a whole number above 0")),
-        value => Ok(value.map(|value| value.min(u64::from(u32::MAX)) as u32)),
-    }
-}
-
-fn stop(field: &str, raw: &RawValue) -> Result<Vec<String>, Invalid> {
-    let expected = "a string or a list of non-empty strings";
-    let strings = match raw.get().as_bytes().first() {
-        Some(b'"') => read::<String>(field, raw, expected)?.map(|one| vec![one]),
-        _ => read::<Vec<String>>(field, raw, expected)?,
-    };
-    let strings = strings.unwrap_or_default();
-    if strings.iter().any(String::is_empty) {
-        return Err(Invalid::new(field, format!("{} is not {expected}", excerpt(raw))));
-    }
-    Ok(strings)
 }
 
 /// Whether the choice hides the tools from the model.

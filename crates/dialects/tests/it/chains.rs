@@ -1,8 +1,8 @@
 //! Recognising a request by its bytes.
 
 use proptest::prelude::*;
-use verbatim_dialects::Wire;
 use verbatim_dialects::chat::Request;
+use verbatim_dialects::{Forgetful, Wire};
 
 const TOOLS: &str = r#"[{"type":"function","function":{"name":"f"}}]"#;
 
@@ -79,6 +79,7 @@ fn of_a_field_that_is_there_twice_the_last_counts() {
     let once = body(&[said("b"), said("c")], "");
     assert_eq!(request.bytes(2), Request::parse(once.as_bytes()).unwrap().bytes(2));
     let message = r#"{"messages": [{"role": "tool", "content": "a", "role": "user", "content": "b"}]}"#;
-    let message = Request::parse(message.as_bytes()).unwrap().message(0, &mut Vec::new()).unwrap();
+    let message =
+        Request::parse(message.as_bytes()).unwrap().message(0, &Forgetful, &mut Vec::new()).unwrap();
     assert_eq!(message, verbatim_chat::Message::new(verbatim_chat::Role::User, "b"));
 }

@@ -127,7 +127,7 @@ fn null_is_as_if_the_field_were_not_there() {
         let body = body(field, &Value::Null);
         let request = Request::parse(body.as_bytes()).unwrap_or_else(|error| panic!("{error}"));
         assert_eq!((&request.lost, &request.sampling), (&vec![], &Sampling::default()), "{field}");
-        assert_eq!(request.setup().unwrap(), verbatim_chat::Setup::default());
+        assert_eq!(request.setup(&mut Vec::new()).unwrap(), verbatim_chat::Setup::default());
     }
 }
 
@@ -197,7 +197,7 @@ fn a_long_value_is_not_repeated_whole_in_its_refusal() {
 #[test]
 fn what_is_taken_and_not_acted_on_is_reported() {
     for (field, value) in [
-        ("parallel_tool_calls", json!(true)),
+        ("parallel_tool_calls", json!(false)),
         ("user", json!("me")),
         ("metadata", json!({"a": "b"})),
         ("store", json!(false)),

@@ -4,15 +4,15 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use verbatim_dialects::Wire;
 use verbatim_dialects::chat::Request;
+use verbatim_dialects::{Forgetful, Wire};
 
 /// Does everything that can be done with a body.
 fn read(body: &[u8]) {
     if let Ok(request) = Request::parse(body) {
-        let _ = request.setup();
+        let _ = request.setup(&mut Vec::new());
         for at in 0..request.len() {
-            let _ = request.message(at, &mut Vec::new());
+            let _ = request.message(at, &Forgetful, &mut Vec::new());
             let _ = request.bytes(at);
         }
     }
@@ -100,17 +100,17 @@ fn deep_nesting_is_an_error_and_no_overflow() {
     for field in ["content", "tool_calls", "name", "extra"] {
         let body = format!(r#"{{"messages": [{{"role": "assistant", "{field}": {deep}}}]}}"#);
         let request = Request::parse(body.as_bytes()).unwrap();
-        let refused = request.message(0, &mut Vec::new()).unwrap_err();
+        let refused = request.message(0, &Forgetful, &mut Vec::new()).unwrap_err();
         assert!(refused.to_string().contains("recursion limit"), "{refused}");
     }
     for field in ["tools", "chat_template_kwargs"] {
         let body = format!(r#"{{"messages": [{{}}], "{field}": {deep}}}"#);
-        assert!(Request::parse(body.as_bytes()).unwrap().setup().is_err());
+        assert!(Request::parse(body.as_bytes()).unwrap().setup(&mut Vec::new()).is_err());
     }
     for field in ["messages", "stop", "response_format", "stream_options", "logit_bias"] {
         let body = format!(r#"{{"messages": [{{}}], "{field}": {deep}}}"#);
         if let Ok(request) = Request::parse(body.as_bytes()) {
-            assert!(request.message(0, &mut Vec::new()).is_err());
+            assert!(request.message(0, &Forgetful, &mut Vec::new()).is_err());
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Chat Completions: what is taken, refused, ignored, and how replies read on the wire.
+//! Three dialects: what is taken, refused, ignored, and how replies read on the wire.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
@@ -6,10 +6,13 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod asked;
 mod chains;
+mod equal;
 mod fields;
 mod hostile;
 mod messages;
 mod replies;
 mod streams;
+mod told;
 mod tools;

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
 use verbatim_dialects::chat::Request;
-use verbatim_dialects::{Invalid, Wire};
+use verbatim_dialects::{Forgetful, Invalid, Wire};
 use verbatim_events::Cause;
 
 /// Parses the second of two messages.
@@ -11,7 +11,7 @@ fn read(message: &Value) -> Result<(Message, Vec<Cause>), Invalid> {
     let body = json!({"messages": [{"role": "user", "content": "q"}, message]}).to_string();
     let request = Request::parse(body.as_bytes()).unwrap();
     let mut lost = Vec::new();
-    request.message(1, &mut lost).map(|message| (message, lost))
+    request.message(1, &Forgetful, &mut lost).map(|message| (message, lost))
 }
 
 fn taken(message: Value) -> Message {

@@ -8,7 +8,7 @@ use verbatim_dialects::{Invalid, Wire};
 fn setup(fields: Value) -> Result<Setup, Invalid> {
     let mut body = fields;
     body["messages"] = json!([{"role": "user", "content": "q"}]);
-    Request::parse(body.to_string().as_bytes()).unwrap().setup()
+    Request::parse(body.to_string().as_bytes()).unwrap().setup(&mut Vec::new())
 }
 
 fn tool() -> Value {

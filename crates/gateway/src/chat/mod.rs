@@ -5,7 +5,6 @@ mod stream;
 mod whole;
 
 use std::sync::Arc;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
@@ -15,6 +14,7 @@ use verbatim_dialects::chat::Request;
 use verbatim_session::{Asked, Session};
 
 use crate::access::Caller;
+use crate::reply::now;
 use crate::{ApiError, App};
 
 /// `POST /sessions/{session}/v1/chat/completions`.
@@ -33,15 +33,12 @@ pub(crate) async fn by_key(
     caller: Caller,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let token = caller.bearer().ok_or_else(|| {
-        ApiError::unauthorized("send the session's token as `Authorization: Bearer SESSION`")
-    })?;
-    let session = app.sessions.get(token)?;
+    let session = app.keyed(&caller)?;
     complete(&app, &session, body?).await
 }
 
 async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Response, ApiError> {
-    let created = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs());
+    let created = now();
     let (reply, shape) = {
         let mut request = Request::parse(&body).map_err(verbatim_session::TurnError::from)?;
         let shape = Shape {

@@ -3,10 +3,11 @@
 use axum::http::{HeaderName, HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use verbatim_dialects::chat::{Chunks, Completion, Usage};
-use verbatim_session::{Committed, Reply, SampledToken, TurnError, TurnEvent};
+use verbatim_session::{Committed, Reply};
 
 use super::{Shape, logprobs};
 use crate::miles::MetaInfo;
+use crate::reply::wait;
 use crate::{ApiError, App, error};
 
 /// Waits for the commit and replies.
@@ -44,18 +45,6 @@ pub(super) async fn as_one_chunk(reply: Reply, shape: Shape) -> Result<Response,
         (HeaderName::from_static("x-accel-buffering"), HeaderValue::from_static("no")),
     ];
     Ok((headers, format!("data: {chunk}\n\ndata: [DONE]\n\n")).into_response())
-}
-
-async fn wait(mut reply: Reply) -> Result<(Box<Committed>, Vec<SampledToken>), ApiError> {
-    let mut tokens = Vec::new();
-    while let Some(event) = reply.events.recv().await {
-        match event {
-            TurnEvent::Delta { tokens: more, .. } => tokens.extend(more),
-            TurnEvent::Failed(failed) => return Err(failed.into()),
-            TurnEvent::Committed(committed) => return Ok((committed, tokens)),
-        }
-    }
-    Err(TurnError::Closed.into())
 }
 
 fn usage(committed: &Committed) -> Usage {

@@ -25,7 +25,7 @@ struct Open {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wait {
-    wait: Option<f64>,
+    pub(super) wait: Option<f64>,
 }
 
 /// Seconds to wait, as a query has them.

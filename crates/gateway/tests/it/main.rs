@@ -3,6 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed assumption fails the test")]
 
 mod access;
+mod adapters;
+mod anthropic;
 mod bad_input;
 mod chat;
 mod faults;
@@ -11,5 +13,7 @@ mod lineage;
 mod miles;
 mod permuted;
 mod races;
+mod responses;
 mod rows;
 mod support;
+mod switching;

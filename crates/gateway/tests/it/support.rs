@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use verbatim_chat::{Message, Role, Setup};
+use verbatim_chat::{Arguments, Message, Role, Setup, ToolCall};
 use verbatim_engine::Prompt;
 use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
@@ -57,6 +57,7 @@ pub(crate) fn faulty(content: &str, fault: Fault) -> Line {
 pub(crate) struct Attempt {
     pub(crate) prompt: Vec<TokenId>,
     pub(crate) said: Vec<TokenId>,
+    pub(crate) salt: Option<Arc<str>>,
 }
 
 /// A running server.
@@ -126,7 +127,8 @@ impl Server {
         let script = move |prompt: &Prompt, _: &mut rand_chacha::ChaCha8Rng| {
             let mut lines = lines.lock().unwrap();
             let line = if lines.len() > 1 { lines.pop_front() } else { lines.front().cloned() }.unwrap();
-            log.lock().unwrap().push(Attempt { prompt: prompt.ids.to_vec(), said: line.ids.clone() });
+            let (prompt, salt) = (prompt.ids.to_vec(), prompt.salt.clone());
+            log.lock().unwrap().push(Attempt { prompt, said: line.ids.clone(), salt });
             line
         };
         let engine = SimEngine::new(setting.options, script);
@@ -163,6 +165,21 @@ impl Server {
     pub(crate) async fn turn(&self, session: &str, body: &Value) -> (StatusCode, Value) {
         let reply = self.chat(session, body).send().await.unwrap();
         (reply.status(), reply.json().await.unwrap())
+    }
+
+    /// Posts to a route of a session's; returns status and body.
+    pub(crate) async fn post(&self, session: &str, route: &str, body: &Value) -> (StatusCode, Value) {
+        let url = format!("{}/sessions/{session}/v1/{route}", self.url);
+        let reply = self.client.post(url).json(body).send().await.unwrap();
+        (reply.status(), reply.json().await.unwrap())
+    }
+
+    /// Posts to a route of a session's; returns the events of the stream, each with its name.
+    pub(crate) async fn stream(&self, session: &str, route: &str, body: &Value) -> Vec<(String, Value)> {
+        let url = format!("{}/sessions/{session}/v1/{route}", self.url);
+        let reply = self.client.post(url).json(body).send().await.unwrap();
+        assert_eq!(reply.status(), StatusCode::OK);
+        named(&reply.text().await.unwrap())
     }
 
     /// Takes one turn that must go well; returns the assistant's message.
@@ -230,4 +247,28 @@ pub(crate) fn user(content: &str) -> Value {
 /// The data of each server-sent event.
 pub(crate) fn events(body: &str) -> Vec<String> {
     body.split("\n\n").filter_map(|frame| frame.strip_prefix("data: ").map(str::to_owned)).collect()
+}
+
+/// The name and the data of each server-sent event.
+pub(crate) fn named(body: &str) -> Vec<(String, Value)> {
+    let frames = body.split("\n\n").filter_map(|frame| {
+        let field = |name: &str| frame.lines().find_map(|line| line.strip_prefix(name)).map(str::to_owned);
+        Some((field("event: ")?, serde_json::from_str(&field("data: ")?).unwrap()))
+    });
+    frames.collect()
+}
+
+/// A thinking, talking, calling assistant's turn, as a model would say it.
+pub(crate) fn turn(reasoning: &str, content: &str, calls: &[(&str, &str)]) -> Line {
+    let mut message = Message::new(Role::Assistant, content);
+    message.reasoning = (!reasoning.is_empty()).then(|| reasoning.to_owned());
+    message.tool_calls = calls
+        .iter()
+        .map(|(name, arguments)| ToolCall {
+            id: None,
+            name: (*name).to_owned(),
+            arguments: Arguments::Text((*arguments).to_owned()),
+        })
+        .collect();
+    Line { ids: says(&message), fault: None }
 }

@@ -1,0 +1,66 @@
+//! Anthropic Messages, by path or by key.
+
+mod count;
+mod stream;
+
+use std::sync::Arc;
+
+use axum::body::Bytes;
+use axum::extract::rejection::BytesRejection;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use verbatim_dialects::anthropic::{self, Reply, Request};
+use verbatim_session::{Asked, Session, TurnError};
+
+pub(crate) use self::count::{count_by_key, count_by_path};
+use crate::access::Caller;
+use crate::error::AnthropicError;
+use crate::reply::{counts, wait};
+use crate::{ApiError, App, error};
+
+/// `POST /sessions/{session}/v1/messages`.
+pub(crate) async fn by_path(
+    State(app): State<App>,
+    Path(token): Path<String>,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, AnthropicError> {
+    let session = app.sessions.get(&token)?;
+    Ok(respond(&app, &session, body?).await?)
+}
+
+/// `POST /v1/messages` with the session's token as the API key.
+pub(crate) async fn by_key(
+    State(app): State<App>,
+    caller: Caller,
+    body: Result<Bytes, BytesRejection>,
+) -> Result<Response, AnthropicError> {
+    let session = app.keyed(&caller)?;
+    Ok(respond(&app, &session, body?).await?)
+}
+
+async fn respond(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Response, ApiError> {
+    let (reply, model, stream, shows_thinking) = {
+        let mut request = Request::parse(&body).map_err(TurnError::from)?;
+        let asked = Asked {
+            wire: &request,
+            sampling: &request.sampling,
+            lost: request.lost.clone(),
+            response_prefix: anthropic::PREFIX,
+            deltas: request.stream,
+        };
+        let reply = app.sessions.turn(session, asked).await?;
+        let model = request.model.take().unwrap_or_else(|| app.model.to_string());
+        (reply, model, request.stream, request.shows_thinking)
+    };
+    // The body is not needed while the engine works, and it may be large.
+    drop(body);
+    if stream {
+        return Ok(stream::respond(reply, model, shows_thinking));
+    }
+    let id = reply.response.clone();
+    let (committed, _) = wait(reply).await?;
+    let generated = &committed.turn.generated;
+    let (message, stop) = (&generated.message, committed.stop.as_deref());
+    let reply = Reply::new(&id, &model, message, shows_thinking, generated.finish, stop, counts(&committed));
+    Ok(error::json(reply))
+}

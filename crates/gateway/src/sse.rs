@@ -1,0 +1,77 @@
+//! A reply as server-sent events.
+//!
+//! The invariant: the last event follows the commit, or says what failed; nothing follows it. While a turn is held,
+//! something is sent often enough that no time-out on the way cuts it.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use axum::http::HeaderValue;
+use axum::response::sse::{Event, Sse};
+use axum::response::{IntoResponse, Response};
+use futures::StreamExt;
+use tokio::sync::mpsc::UnboundedReceiver;
+use verbatim_dialects::Frame;
+use verbatim_families::Part;
+use verbatim_session::{Committed, Reply, SampledToken, TurnError, TurnEvent};
+
+use crate::ApiError;
+
+/// How long a stream may be silent.
+const KEEP_ALIVE: Duration = Duration::from_secs(10);
+
+/// What tells a turn in the words of one dialect.
+pub(crate) trait Teller: Send + 'static {
+    /// The first events.
+    fn opened(&mut self) -> Vec<Frame>;
+    /// More was said.
+    fn more(&mut self, parts: Vec<Part>, tokens: Vec<SampledToken>) -> Vec<Frame>;
+    /// The turn is committed.
+    fn committed(&mut self, committed: &Committed) -> Vec<Frame>;
+    /// The turn failed.
+    fn failed(&mut self, error: &ApiError) -> Frame;
+    /// The turn is still held; `None` where a comment has to say so.
+    fn alive(&mut self) -> Option<Frame>;
+}
+
+/// Starts the stream.
+pub(crate) fn respond(reply: Reply, mut teller: impl Teller) -> Response {
+    let opened = told(teller.opened());
+    let rest = futures::stream::unfold(Some((teller, reply.events)), |state| async {
+        let (mut teller, mut events) = state?;
+        let (events_told, over) = next(&mut teller, &mut events).await;
+        Some((events_told, (!over).then_some((teller, events))))
+    });
+    let events = futures::stream::iter([opened]).chain(rest).flat_map(futures::stream::iter);
+    let mut response = Sse::new(events.map(Ok::<_, Infallible>)).into_response();
+    response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
+    response
+}
+
+/// The next events, and whether they are the last.
+async fn next(teller: &mut impl Teller, events: &mut UnboundedReceiver<TurnEvent>) -> (Vec<Event>, bool) {
+    let event = match tokio::time::timeout(KEEP_ALIVE, events.recv()).await {
+        Ok(event) => event.unwrap_or(TurnEvent::Failed(TurnError::Closed)),
+        Err(_) => {
+            let alive = teller.alive().map_or_else(|| Event::default().comment("held"), event_of);
+            return (vec![alive], false);
+        }
+    };
+    match event {
+        TurnEvent::Delta { parts, tokens } => (told(teller.more(parts, tokens)), false),
+        TurnEvent::Committed(committed) => (told(teller.committed(&committed)), true),
+        TurnEvent::Failed(error) => (vec![event_of(teller.failed(&error.into()))], true),
+    }
+}
+
+fn told(frames: Vec<Frame>) -> Vec<Event> {
+    frames.into_iter().map(event_of).collect()
+}
+
+fn event_of(frame: Frame) -> Event {
+    let event = Event::default().data(frame.data);
+    match frame.event {
+        Some(name) => event.event(name),
+        None => event,
+    }
+}
