@@ -20,7 +20,7 @@ from verbatim.rollout.server import Server
 POLL = 20.0
 """Seconds that one request waits for rows; what is longer is asked again."""
 SOON = 0.2
-"""Seconds likewise, once a step takes no more groups."""
+"""Seconds likewise, once a step has all its groups."""
 LONGEST = 300.0
 """Seconds that a group may be lent."""
 
@@ -111,8 +111,9 @@ class Rollout:
             state = self.progress(step).state
             if state == "done":
                 return
-            if state == "closed":
-                # What was acknowledged is counted a moment later: perhaps nothing comes any more.
+            if state == "closed" or (lent is not None and lent.group.is_last):
+                # Perhaps nothing comes any more: what was acknowledged is counted, and a full step closed, a moment
+                # later.
                 poll = SOON
 
     def lend(self, step: int, wait: float = POLL, seconds: float = LONGEST) -> Lent | None:
