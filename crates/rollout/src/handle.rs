@@ -203,7 +203,7 @@ impl Rollout {
         let _ = self.orders.send(Asked::Trained(step));
     }
 
-    /// No group begins from now on, and those that have not finished are dropped; rows that wait to be taken stay.
+    /// No group begins from now on, and those that no step has taken are dropped; rows that wait to be taken stay.
     pub fn drain(&self) {
         let _ = self.orders.send(Asked::Drain);
     }
