@@ -75,6 +75,7 @@ fn setup(way: &Way, seed: u64, steps: u64) -> Setup {
     Setup {
         seed,
         asked,
+        budget: None,
         permits: PERMITS,
         hold: Duration::from_secs(100_000),
         tasks: usize::MAX,

@@ -100,6 +100,7 @@ impl Command {
             env: variables(seat, place, &self.env),
             inherit,
             log: log.clone(),
+            folder: Some(folder.path().to_owned()),
             grace_ms: u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
         };
         let mut process = launcher.start(&spec).await?;

@@ -14,7 +14,9 @@ use verbatim_forest::Lineage;
 use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, RolloutControl, router, serve};
 use verbatim_rollout::Progress;
 use verbatim_scheduler::Rules;
-use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift};
+use verbatim_session::{
+    Budget, Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift,
+};
 
 use crate::args;
 use crate::config::{Config, Layered};
@@ -274,6 +276,13 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             top_k: (sampling.top_k > 0).then_some(sampling.top_k),
         },
         turns: config.sessions.turns.max(1),
+        budget: (config.sessions.tokens > 0).then(|| Budget {
+            tokens: config.sessions.tokens,
+            patience: Duration::from_secs(config.sessions.patience_seconds),
+        }),
+        decode_cap: config.sessions.decode_cap,
+        adapters: config.sessions.adapters,
+        salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),

@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
 use crate::{
-    Access, ApiError, Hooks, Metrics, RolloutControl, Update, anthropic, chat, control, error, health,
-    metrics, models, proxy, responses, rollout, samples, sessions, update,
+    Access, ApiError, Hooks, Metrics, RolloutControl, Update, adapters, anthropic, chat, control, error,
+    health, metrics, models, openapi, proxy, responses, rollout, samples, sessions, update,
 };
 
 /// The state behind the routes. Cheap to clone.
@@ -88,6 +88,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(metrics::scrape))
+        .route("/openapi.json", get(openapi::show))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::show))
         .route("/v1/chat/completions", post(chat::by_key))
@@ -111,6 +112,7 @@ pub fn router(app: App) -> Router {
         .route("/control/begin_update", post(update::begin))
         .route("/control/end_update", post(update::end))
         .route("/control/load_weights", post(update::load_weights))
+        .route("/control/adapters", get(adapters::list).post(adapters::publish).delete(adapters::remove))
         .route("/control/flush", post(control::flush))
         .route("/control/version", post(control::version))
         .route("/control/engines", get(control::engines).post(control::add).delete(control::remove))

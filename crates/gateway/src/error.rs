@@ -11,7 +11,7 @@ use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
 use verbatim_rollout::{EvalRefused, StepRefused};
 use verbatim_samples::RowError;
-use verbatim_session::{NoSession, TooManySessions, TurnError};
+use verbatim_session::{Kept, NoSession, TooManySessions, TurnError};
 
 /// A failure as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -268,6 +268,10 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)
             },
+            TurnError::NoAdapter => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "no_adapter", message)
+            },
             TurnError::HoldExpired { .. } => Self {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
@@ -278,6 +282,18 @@ impl From<TurnError> for ApiError {
             },
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
         }
+    }
+}
+
+impl From<Kept> for ApiError {
+    fn from(error: Kept) -> Self {
+        let message = error.to_string();
+        let (status, code) = match error {
+            Kept::Unknown { .. } => (StatusCode::NOT_FOUND, "no_such_adapter"),
+            Kept::Current { .. } => (StatusCode::CONFLICT, "adapter_current"),
+            Kept::Bound { .. } => (StatusCode::CONFLICT, "adapter_bound"),
+        };
+        Self { param: Some("name".to_owned()), ..Self::new(status, INVALID, code, message) }
     }
 }
 

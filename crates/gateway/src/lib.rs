@@ -5,6 +5,7 @@
 //! token can take turns in that session and nothing else, once a control key is set.
 
 mod access;
+mod adapters;
 mod anthropic;
 mod app;
 mod chat;
@@ -15,6 +16,7 @@ mod hooks;
 mod metrics;
 mod miles;
 mod models;
+mod openapi;
 mod proxy;
 mod reply;
 mod responses;

@@ -96,6 +96,7 @@ pub(crate) async fn end(State(app): State<App>, caller: Caller, body: Body) -> R
             return Ok(reply(&app, answers));
         }
     }
+    app.sessions.weights_are(&version);
     app.sessions.observers().tell(&Event::UpdateEnded { version });
     if let Some(RolloutControl { rollout, .. }) = &app.rollout
         && let Some(step) = asked.trained.or(rollout.view().await.and_then(|view| view.newest_done()))

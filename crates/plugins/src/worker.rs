@@ -256,6 +256,8 @@ impl Seat {
             env: environment.map(|(name, value)| (name.to_owned(), value)).into(),
             inherit: Inherit::Except(self.options.hide.clone()),
             log: self.log(),
+            // It is the host's, and other workers' too.
+            folder: None,
             grace_ms: GRACE_MS,
         }
     }

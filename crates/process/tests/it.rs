@@ -19,6 +19,7 @@ fn spec(folder: &Path, script: &str) -> Spec {
         env: BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]),
         inherit: Inherit::Except(vec!["HIDDEN_FROM_AGENTS".into()]),
         log: folder.join("log"),
+        folder: None,
         grace_ms: 300,
     }
 }
@@ -96,6 +97,26 @@ async fn an_owner_that_lets_go_takes_everything_with_it() {
     until("both run", || alive("7004.1") + alive("7004.2") == 2).await;
     drop(process);
     until("both are gone", || alive("7004.1") + alive("7004.2") == 0).await;
+}
+
+#[tokio::test]
+async fn an_owner_that_is_gone_leaves_no_folder_and_one_that_lives_keeps_its_own() {
+    for ends in [true, false] {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("session");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("input.json"), "{}").unwrap();
+        let spec = Spec { folder: Some(folder.clone()), ..spec(home.path(), "sleep 7005.1") };
+        let mut process = launcher().start(&spec).await.unwrap();
+        until("it runs", || alive("7005.1") == 1).await;
+        if ends {
+            process.end().await.unwrap();
+            assert!(folder.exists(), "its owner reads what it left");
+        } else {
+            drop(process);
+            until("process and folder are gone", || alive("7005.1") == 0 && !folder.exists()).await;
+        }
+    }
 }
 
 #[tokio::test]

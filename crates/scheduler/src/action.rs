@@ -2,13 +2,13 @@
 
 use std::num::NonZeroUsize;
 
-use crate::{DropCause, GroupId, SessionId, Step, TurnId, Unwanted};
+use crate::{Cost, DropCause, GroupId, SessionId, Step, TurnId, Unwanted};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A turn's prompt is ready. A turn of no Group names no session: the gate alone holds it.
-    Arrived(TurnId, Option<SessionId>),
+    Arrived(TurnId, Option<SessionId>, Cost),
     /// A dispatched attempt of a turn is over.
     Ended(TurnId, Ended),
     /// A turn's client or session is gone, whatever the turn is doing. If an attempt runs, its

@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use verbatim_scheduler::{
-    Action, Asked, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler, SessionId,
-    Step, TurnId, Unwanted,
+    Action, Asked, Cost, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler,
+    SessionId, Step, TurnId, Unwanted,
 };
 
 fn asked() -> Asked {
@@ -37,7 +37,7 @@ struct At(Scheduler, Instant);
 
 impl At {
     fn new(asked: Asked) -> Self {
-        let limits = Limits { turns: 8, hold: Duration::from_secs(1000) };
+        let limits = Limits { turns: 8, budget: None, hold: Duration::from_secs(1000) };
         Self(Scheduler::resident(limits, Rules::new(asked).unwrap()), Instant::now())
     }
 
@@ -75,11 +75,11 @@ fn a_group_samples_once_all_its_first_requests_are_there() {
     let begun = at.on(Input::OpenStep(None));
     let launched = [Action::Launch(seat(0, 0)), Action::Launch(seat(0, 1))];
     assert_eq!(begun, [&[Action::StepOpened(Step(1)), Action::Begin(GroupId(0))][..], &launched].concat());
-    assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)))), []);
+    assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default())), []);
     // The first client goes and comes again: it has one request, not two.
     assert_eq!(at.on(Input::Left(TurnId(1))), []);
-    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(0, 1)))), []);
-    let crossed = at.on(Input::Arrived(TurnId(3), Some(seat(0, 0))));
+    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(0, 1)), Cost::default())), []);
+    let crossed = at.on(Input::Arrived(TurnId(3), Some(seat(0, 0)), Cost::default()));
     let leased = [Action::Ready(GroupId(0)), Action::Lease(GroupId(0), Step(1))];
     assert_eq!(crossed, [&leased[..], &[Action::Dispatch(TurnId(2)), Action::Dispatch(TurnId(3))]].concat());
 }
@@ -89,13 +89,16 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
     let mut at = At::new(Asked { prelaunch: true, resident: 2, ..asked() });
     let begun = at.on(Input::OpenStep(None)).iter().filter(|a| matches!(a, Action::Begin(_))).count();
     assert_eq!(begun, 2, "as many as there is room for, though the step needs one");
-    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
     at.on(Input::Ended(TurnId(1), Ended::Over));
     let scoring = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
     assert!(scoring.contains(&Action::Begin(GroupId(2))), "the place that came free: {scoring:?}");
     let closed = at.on(Input::Scored(GroupId(0)));
     assert!(closed.contains(&Action::StepClosed(Step(1))), "{closed:?}");
-    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)))), [Action::Ready(GroupId(1))]);
+    assert_eq!(
+        at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)), Cost::default())),
+        [Action::Ready(GroupId(1))]
+    );
     let opened = at.on(Input::OpenStep(None));
     let first =
         [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2)), Action::Dispatch(TurnId(2))];
@@ -106,8 +109,8 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
 fn surplus(mode: &str) -> (At, Vec<Action>) {
     let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
     at.on(Input::OpenStep(None));
-    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
-    at.on(Input::Arrived(TurnId(2), Some(seat(1, 0))));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
+    at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)), Cost::default()));
     at.on(Input::Ended(TurnId(1), Ended::Over));
     at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
     let closing = at.on(Input::Scored(GroupId(0)));
@@ -154,7 +157,7 @@ fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
 fn scoring(asked: Asked) -> At {
     let mut at = At::new(asked);
     at.on(Input::OpenStep(None));
-    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
     at.on(Input::Ended(TurnId(1), Ended::Over));
     assert_eq!(at.on(Input::Exited(seat(0, 0), Exit::Succeeded)), [Action::Score(GroupId(0))]);
     at
@@ -198,7 +201,7 @@ fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_par
         let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
         at.on(Input::OpenStep(None));
         for group in 0..2 {
-            at.on(Input::Arrived(TurnId(group), Some(seat(group, 0))));
+            at.on(Input::Arrived(TurnId(group), Some(seat(group, 0)), Cost::default()));
             at.on(Input::Ended(TurnId(group), Ended::Over));
             at.on(Input::Exited(seat(group, 0), Exit::Succeeded));
         }

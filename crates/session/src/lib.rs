@@ -8,6 +8,7 @@
 //! ask the scheduler → attempts at the engine → commit. What is decided is decided in pure crates;
 //! this one carries it out.
 
+mod adapters;
 mod attach;
 mod attempt;
 mod commit;
@@ -19,6 +20,7 @@ mod matching;
 mod openings;
 mod pinned;
 mod prepare;
+mod salt;
 mod sampling;
 mod session;
 mod sessions;
@@ -29,6 +31,7 @@ mod token;
 mod turn;
 mod unread;
 
+pub use adapters::{Adapter, Kept};
 pub use dispatch::Dispatcher;
 pub use error::TurnError;
 pub use matching::{Matching, Predicate};
@@ -38,4 +41,4 @@ pub use settings::{Quota, SamplingDefaults, Settings, ToolsDrift};
 pub use spill::SpillOptions;
 pub use token::SessionToken;
 pub use turn::{Asked, Committed, Reply, SampledToken, TurnEvent};
-pub use verbatim_scheduler::Running;
+pub use verbatim_scheduler::{Budget, Running};

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use verbatim_scheduler::{Asked, Running};
+use verbatim_scheduler::{Asked, Budget, Running};
 
 use crate::Tail;
 
@@ -17,6 +17,8 @@ pub struct Setup {
     pub asked: Asked,
     /// Attempts that the engine runs at once.
     pub permits: usize,
+    /// Tokens that the engine holds at once.
+    pub budget: Option<Budget>,
     /// How long a turn may be held.
     pub hold: Duration,
     /// Tasks that there are.
@@ -123,11 +125,16 @@ impl Setup {
         let enough = batch * steps as usize;
         let tasks =
             if random.random_bool(0.5) { 40 * (enough + 4) } else { random.random_range(1..=enough + 2) };
+        let budget = random.random_bool(0.4).then(|| Budget {
+            tokens: random.random_range(100..4000),
+            patience: Duration::from_secs(random.random_range(0..60)),
+        });
         let faults = if random.random_bool(0.25) { Faults::default() } else { Faults::drawn(random) };
         Self {
             seed,
             asked,
             permits: random.random_range(1..=8),
+            budget,
             hold: Duration::from_secs(random.random_range(120..2000)),
             tasks: if steps == 4 && random.random_bool(0.5) { tasks } else { tasks.min(enough + 20) },
             workload: Workload {

@@ -14,11 +14,15 @@ from verbatim.client.attempts import Retry
 from verbatim.client.blocking import Client
 from verbatim.client.wire import Answer, Call, said
 from verbatim.errors import ApiError, DeadlineExceeded
-from verbatim.rollout.batch import Batch, Group
+from verbatim.rollout.batch import Batch, Group, Lent, Progress
 from verbatim.rollout.server import Server
 
 POLL = 20.0
 """Seconds that one request waits for rows; what is longer is asked again."""
+SOON = 0.2
+"""Seconds likewise, once a step takes no more groups."""
+LONGEST = 300.0
+"""Seconds that a group may be lent."""
 
 
 class Rollout:
@@ -95,18 +99,38 @@ class Rollout:
         A group is acknowledged once the next one is asked for: whoever dies over it finds it again.
         """
         until = time.monotonic() + timeout
+        poll = POLL
         while True:
             left = until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceeded(f"step {step} has not got its groups in {timeout:g} s")
-            wait = min(POLL, left)
-            asked = f"/rollout/batches?step={step}&wait={wait:.3f}&lend={min(max(left, 1.0), 300.0):.3f}"
-            answer = self._exchange("GET", asked, wait + 30.0)
-            if answer.status != 204:
-                yield group_of(answer)
-                self._exchange("POST", f"/rollout/batches/{answer.headers['x-verbatim-batch']}/ack")
-            if self._json("GET", f"/rollout/steps/{step}")["state"] == "done":
+            lent = self.lend(step, min(poll, left), min(max(left, 1.0), LONGEST))
+            if lent is not None:
+                yield lent.group
+                self.acknowledge(lent)
+            state = self.progress(step).state
+            if state == "done":
                 return
+            if state == "closed":
+                # What was acknowledged is counted a moment later: perhaps nothing comes any more.
+                poll = SOON
+
+    def lend(self, step: int, wait: float = POLL, seconds: float = LONGEST) -> Lent | None:
+        """The next group of a step, or None if none comes within `wait` seconds.
+
+        Unless `acknowledge` says within `seconds` that it is kept, it is given out again.
+        """
+        asked = f"/rollout/batches?step={step}&wait={wait:.3f}&lend={seconds:.3f}"
+        answer = self._exchange("GET", asked, wait + 30.0)
+        return None if answer.status == 204 else Lent(int(answer.headers["x-verbatim-batch"]), group_of(answer))
+
+    def acknowledge(self, lent: Lent) -> None:
+        """Says that a group is kept elsewhere from now on. Saying it twice does no harm."""
+        self._exchange("POST", f"/rollout/batches/{lent.number}/ack")
+
+    def progress(self, step: int) -> Progress:
+        """Where a step is."""
+        return Progress(**self._json("GET", f"/rollout/steps/{step}"))
 
     # Weights.
 

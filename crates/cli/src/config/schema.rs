@@ -214,6 +214,17 @@ pub(crate) struct SessionsConfig {
     pub(crate) idle_seconds: u64,
     /// Turns at the engine at once.
     pub(crate) turns: usize,
+    /// Whether each session is sampled with the LoRA adapter that a trainer has published when its first turn begins.
+    pub(crate) adapters: bool,
+    /// Whether engines keep the prefixes of one policy version from another's (SGLang, vLLM).
+    pub(crate) salted: bool,
+    /// Tokens at the engine at once, prompts and what is expected to be sampled: what its cache holds; 0: only turns
+    /// are counted.
+    pub(crate) tokens: u64,
+    /// The most tokens that a turn is expected to sample, where `tokens` is reckoned.
+    pub(crate) decode_cap: u32,
+    /// Seconds that a turn for which there is no room lets smaller ones pass.
+    pub(crate) patience_seconds: u64,
     /// Seconds that a turn may be held without progress.
     pub(crate) hold_seconds: u64,
     /// Seconds that a turn puts up with an engine that yields nothing but failures.
@@ -233,6 +244,11 @@ impl Default for SessionsConfig {
             spill: None,
             idle_seconds: 0,
             turns: 256,
+            adapters: false,
+            salted: false,
+            tokens: 0,
+            decode_cap: 1024,
+            patience_seconds: 30,
             hold_seconds: 600,
             outage_seconds: 300,
         }

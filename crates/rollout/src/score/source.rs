@@ -99,6 +99,7 @@ impl CommandSource {
                 .into(),
             inherit: Inherit::Except(vec!["VERBATIM_CONTROL_KEY".into(), "VERBATIM_CONTROL_KEY_FILE".into()]),
             log: log.clone(),
+            folder: Some(folder.path().to_owned()),
             grace_ms: 1000,
         };
         let mut process = launcher.start(&spec).await.map_err(Unanswered::passing)?;

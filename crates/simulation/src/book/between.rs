@@ -1,8 +1,10 @@
 //! What must hold between steps of the scheduler.
 
-use verbatim_scheduler::{Mode, Scheduler};
+use std::time::Duration;
 
-use super::{At, Book, Checked, Doing, Group, Place, ensure};
+use verbatim_scheduler::{Budget, Cost, Mode, Scheduler};
+
+use super::{At, Book, Checked, Doing, Group, Place, Turn, ensure};
 
 impl Book {
     /// What must hold between steps of the scheduler.
@@ -21,6 +23,8 @@ impl Book {
             format!("{running} attempts run and {waiting} wait; told {scheduler:?}")
         })?;
         ensure(running <= self.permits, || format!("{running} attempts run with {} permits", self.permits))?;
+        let fits = self.budget.is_none_or(|budget| running <= 1 || self.used() <= budget.tokens);
+        ensure(fits, || format!("{running} attempts hold {} tokens of {:?}", self.used(), self.budget))?;
         let debt = if self.takes { asked.batch - self.accepted.len() } else { 0 };
         ensure(debt == scheduler.debt(), || format!("the debt is {debt}, not {}", scheduler.debt()))?;
         let living = self.groups.values().flat_map(|g| &g.places).filter(|place| place.alive).count();
@@ -52,9 +56,19 @@ impl Book {
         if !self.open || running == self.permits {
             return Ok(());
         }
+        let waited = |turn: &Turn, least: Duration| {
+            matches!(turn.doing, Doing::Held { .. }) && self.time.saturating_sub(turn.since) >= least
+        };
+        // One that has let others pass for long enough holds back those that would fit.
+        let barred = |budget: Budget| self.turns.values().any(|turn| waited(turn, budget.patience));
+        let has_room = |cost: Cost| {
+            self.budget
+                .is_none_or(|budget| running == 0 || self.used() + cost.0 <= budget.tokens && !barred(budget))
+        };
         let vain = self.turns.iter().find(|(_, turn)| {
             let place = |g: &Group| g.places.get(turn.session.place as usize).cloned().unwrap_or_default();
             turn.doing == (Doing::Held { paused: false })
+                && has_room(turn.cost)
                 && self.groups.get(&turn.session.group).is_some_and(|group| {
                     let place = place(group);
                     self.samples(group)

@@ -13,7 +13,9 @@ mod turns;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use verbatim_scheduler::{Action, GroupId, Input, Mode, Rules, SessionId, Step, TurnId, Unwanted};
+use verbatim_scheduler::{
+    Action, Budget, Cost, GroupId, Input, Mode, Rules, SessionId, Step, TurnId, Unwanted,
+};
 
 /// A promise that did not hold.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -98,7 +100,10 @@ enum Doing {
 #[derive(Clone, Copy, Debug)]
 struct Turn {
     session: SessionId,
+    cost: Cost,
     doing: Doing,
+    /// When it was last held.
+    since: Duration,
 }
 
 /// The book.
@@ -106,6 +111,7 @@ struct Turn {
 pub(crate) struct Book {
     rules: Rules,
     permits: usize,
+    budget: Option<Budget>,
     open: bool,
     /// The latest step, whether it still takes Groups, and those it has.
     step: Step,
@@ -133,10 +139,11 @@ fn ensure(holds: bool, what: impl FnOnce() -> String) -> Checked {
 }
 
 impl Book {
-    pub(crate) fn new(rules: Rules, permits: usize) -> Self {
+    pub(crate) fn new(rules: Rules, permits: usize, budget: Option<Budget>) -> Self {
         Self {
             rules,
             permits,
+            budget,
             open: true,
             step: Step(0),
             takes: false,
@@ -169,6 +176,12 @@ impl Book {
         matches!(group.at, At::Leased { .. })
             && !group.is_leaving()
             && (self.takes || self.is_async() || group.protected)
+    }
+
+    /// What the turns that run cost.
+    fn used(&self) -> u64 {
+        let run = self.turns.values().filter(|turn| !matches!(turn.doing, Doing::Held { .. }));
+        run.map(|turn| turn.cost.0).sum()
     }
 
     fn running(&self, of: impl Fn(&Turn) -> bool) -> usize {

@@ -21,8 +21,9 @@ impl Book {
             }
         }
         match *input {
-            Input::Arrived(turn, Some(session)) => {
-                self.turns.insert(turn, Turn { session, doing: Doing::Held { paused: false } });
+            Input::Arrived(turn, Some(session), cost) => {
+                let (doing, since) = (Doing::Held { paused: false }, now);
+                self.turns.insert(turn, Turn { session, cost, doing, since });
             }
             Input::Ended(turn, ended) => self.ended(turn, ended),
             Input::Left(turn) => self.left(turn),
@@ -53,7 +54,7 @@ impl Book {
                     self.groups.get_mut(&group).filter(|g| !matches!(g.at, At::Finalised { .. }));
                 unfinished.into_iter().for_each(|group| group.stopped = true);
             }
-            Input::Arrived(_, None) | Input::OpenStep(_) | Input::Tick => {}
+            Input::Arrived(_, None, _) | Input::OpenStep(_) | Input::Tick => {}
         }
     }
 
@@ -67,6 +68,7 @@ impl Book {
         }
         let progress = ended == Ended::Aborted { progress: true };
         turn.doing = Doing::Held { paused: !ours && !progress };
+        turn.since = self.time;
         let session = turn.session;
         if by_step && let Some(place) = self.place(session) {
             place.aborts += 1;

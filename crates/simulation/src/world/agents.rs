@@ -1,7 +1,7 @@
 //! What agents do.
 
 use rand::Rng;
-use verbatim_scheduler::{Exit, Input, SessionId, TurnId};
+use verbatim_scheduler::{Cost, Exit, Input, SessionId, TurnId};
 
 use super::{What, World};
 use crate::agent::Fate;
@@ -34,7 +34,7 @@ impl World<'_> {
             left: false,
         };
         self.turns.insert(id, turn);
-        self.inputs.push_back(Input::Arrived(id, Some(session)));
+        self.inputs.push_back(Input::Arrived(id, Some(session), Cost(context + part.tokens)));
         let retries = self.setup.faults.client_retries;
         if self.chance(retries) {
             let patience = self.random.random_range(0.0..60.0);

@@ -83,13 +83,13 @@ struct World<'a> {
 pub fn run(setup: &Setup) -> Result<Measured, Broken> {
     let broken = |what: String| Broken { seed: setup.seed, at: Duration::ZERO, input: "start".into(), what };
     let rules = Rules::new(setup.asked.clone()).map_err(|error| broken(error.to_string()))?;
-    let limits = Limits { turns: setup.permits, hold: setup.hold };
+    let limits = Limits { turns: setup.permits, budget: setup.budget, hold: setup.hold };
     let mut world = World {
         setup,
         random: ChaCha8Rng::seed_from_u64(setup.seed ^ 0x5eed),
         scheduler: Scheduler::resident(limits, rules.clone()),
         is_async: setup.asked.mode == "async",
-        book: Book::new(rules, setup.permits),
+        book: Book::new(rules, setup.permits, setup.budget),
         began: Instant::now(),
         now: Duration::ZERO,
         queue: BTreeMap::new(),
