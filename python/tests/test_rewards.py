@@ -4,6 +4,7 @@ from __future__ import annotations
 import json
 import pathlib
 import subprocess
+import sys
 import textwrap
 
 import verbatim
@@ -59,6 +60,7 @@ def rollout_file(folder: pathlib.Path) -> pathlib.Path:
         [agent]
         function = "mine:run_agent"
         [plugins]
+        python = "{sys.executable}"
         search_paths = [".", "{ROOT / "python"}"]
         [reward]
         contexts = "several"

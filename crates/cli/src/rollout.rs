@@ -130,7 +130,7 @@ impl Prepared {
             plan,
             sessions,
             launcher: Launcher::this()?,
-            server,
+            server: self.agent.server_url.map_or(server, |url| url.trim_end_matches('/').to_owned()),
             tasks: self.tasks,
             order: self.order,
             lanes: self.lanes,
