@@ -178,19 +178,17 @@ async fn sglang_is_told_whose_session_it_serves_and_that_it_is_over() {
 }
 
 #[tokio::test]
-async fn a_prefix_is_found_again_under_its_own_salt_only() {
+async fn a_salt_names_the_namespace_of_the_engines_cache() {
     for wire in [Wire::Sglang, Wire::Vllm] {
         let (mock, _) = mock(wire, [vec![11, 2]], |options| options.eos = vec![2]).await;
         let server = connect(&mock.url(), None, &quick()).await.unwrap();
-        let ids: Vec<u32> = (0..64).map(|at| at % 50 + 3).collect();
-        let mut cached = Vec::new();
-        for salt in ["1", "1", "2", "2"] {
-            let prompt = Prompt { salt: Some(salt.into()), ..prompt("s", &ids) };
-            cached.push(
-                ask(server.engine.as_ref(), prompt, &params()).await.end.cached_tokens.unwrap_or(0) > 0,
-            );
+        let before = mock.asked().len();
+        for salt in [Some("1"), Some("2"), None] {
+            let prompt = Prompt { salt: salt.map(Into::into), ..prompt("s", &[9, 8]) };
+            ask(server.engine.as_ref(), prompt, &params()).await;
         }
-        assert_eq!(cached, [false, true, false, true], "{wire:?}");
+        let spaces: Vec<_> = mock.asked().into_iter().skip(before).map(|asked| asked.namespace).collect();
+        assert_eq!(spaces, [Some("1".to_owned()), Some("2".to_owned()), None], "{wire:?}");
         if wire == Wire::Vllm {
             let closed = server.engine.control().unwrap().close_session(&SessionKey("s".into())).await;
             assert!(matches!(closed, Err(EngineError::Unsupported { .. })), "{closed:?}");

@@ -1,9 +1,11 @@
 //! Turns that cannot be applied.
 
+use std::sync::Arc;
+
 use verbatim_chat::Strict;
-use verbatim_events::{NodeId, Observed};
+use verbatim_events::{Generated, NodeId, Observed};
 use verbatim_forest::{Conflict, Lineage};
-use verbatim_tokens::TokenId;
+use verbatim_tokens::{Replay, TokenId, Width};
 
 use crate::world::{Reply, World, generated, observed, talk, turn};
 
@@ -65,4 +67,23 @@ fn what_is_held_grows_by_what_each_turn_brings() {
         assert!(grown >= brought * 4 + text.len() && grown < 4096, "{grown} bytes for {brought} tokens");
         before += grown;
     }
+}
+
+/// A session's bytes after one turn that read and sampled so many tokens.
+fn held(read: usize, sampled: usize, experts: Option<&[u8]>) -> usize {
+    let mut world = World::new(Lineage::Tree, Strict);
+    let replay = |bytes: &[u8]| Arc::new(Replay::new(0, 1, 1, Width::U8, bytes.to_vec()).unwrap());
+    let ids = |count: usize| (0..count).map(|id| TokenId(id as u32)).collect::<Vec<_>>();
+    let generated = Generated { experts: experts.map(replay), ..generated(ids(sampled), &Reply::new("r")) };
+    let observed = observed(Some(Arc::default()), &talk(&["u:a"]), ids(read), 0);
+    world.forest.apply(&turn(None, observed, generated)).unwrap();
+    world.forest.stored_bytes()
+}
+
+#[test]
+fn a_token_read_is_four_bytes_one_sampled_eight_and_a_payload_what_it_is() {
+    let usual = held(3, 5, None);
+    assert_eq!(held(10, 5, None) - usual, 7 * 4);
+    assert_eq!(held(3, 9, None) - usual, 4 * 8);
+    assert_eq!(held(3, 5, Some(&[1; 12])) - usual, 12);
 }

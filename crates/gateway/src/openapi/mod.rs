@@ -44,7 +44,7 @@ fn document() -> Value {
 fn operation(route: &Route) -> Value {
     let in_path = route.path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'));
     let named = in_path.map(|name| name.trim_start_matches('*'));
-    let numbers = ["step", "batch"];
+    let numbers = ["step", "batch", "evaluation"];
     let in_path = named.map(|name| {
         let kind = if numbers.contains(&name) { "integer" } else { "string" };
         json!({"name": name, "in": "path", "required": true, "schema": {"type": kind}})

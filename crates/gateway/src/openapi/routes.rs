@@ -147,6 +147,11 @@ pub(super) const ROUTES: &[Route] = &[
         .gives("200", Answer::File),
     route("post", "/rollout/batches/{batch}/ack", "acknowledge", Control, "The rows are kept")
         .gives("204", Answer::Nothing),
+    route("post", "/rollout/evaluations", "evaluate", Control, "Runs the datasets of the evaluation")
+        .may_take("Evaluate")
+        .gives("201", Answer::Json),
+    route("get", "/rollout/evaluations/{evaluation}", "evaluation", Control, "What came of an evaluation")
+        .asks(&[("wait", "number")]),
     route("post", "/rollout/optimizer_step", "optimizer_step", Control, "What the trainer made of the rows")
         .takes("OptimizerStep")
         .gives("204", Answer::Nothing),

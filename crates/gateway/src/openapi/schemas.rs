@@ -57,6 +57,7 @@ pub(super) fn all() -> Value {
         "LoadWeights": closed(json!({"path": text, "deadline_seconds": number}), json!(["path"])),
         "Adapter": closed(json!({"name": text}), json!(["name"])),
         "Engine": closed(json!({"url": text, "drain_seconds": number}), json!(["url"])),
+        "Evaluate": closed(json!({"datasets": {"type": "array", "items": text}}), json!([])),
         "OpenStep": closed(json!({"groups": count}), json!([])),
         "OptimizerStep": closed(json!({
             "step": count, "rows": count, "version": text, "groups": {"type": "array", "items": text},
