@@ -213,6 +213,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         turns: config.sessions.turns.max(1),
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
+        grace: Duration::from_secs(config.sessions.grace_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),
         experts: config.engine.experts,
         indexer: config.engine.indexer,

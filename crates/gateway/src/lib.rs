@@ -19,6 +19,7 @@ mod proxy;
 mod reply;
 mod responses;
 mod samples;
+mod sent;
 mod server;
 mod sessions;
 mod sse;

@@ -10,10 +10,9 @@ use axum::http::HeaderValue;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use tokio::sync::mpsc::UnboundedReceiver;
 use verbatim_dialects::Frame;
 use verbatim_families::Part;
-use verbatim_session::{Committed, Reply, SampledToken, TurnError, TurnEvent};
+use verbatim_session::{Committed, Events, Reply, SampledToken, TurnError, TurnEvent};
 
 use crate::ApiError;
 
@@ -37,11 +36,16 @@ pub(crate) trait Teller: Send + 'static {
 /// Starts the stream.
 pub(crate) fn respond(reply: Reply, mut teller: impl Teller) -> Response {
     let opened = told(teller.opened());
-    let rest = futures::stream::unfold(Some((teller, reply.events)), |state| async {
-        let (mut teller, mut events) = state?;
-        let (events_told, over) = next(&mut teller, &mut events).await;
-        Some((events_told, (!over).then_some((teller, events))))
-    });
+    let rest =
+        futures::stream::unfold((teller, reply.events, false), |(mut teller, mut events, over)| async move {
+            if over {
+                // Whoever asks for more has taken the last event.
+                events.received();
+                return None;
+            }
+            let (frames, over) = next(&mut teller, &mut events).await;
+            Some((frames, (teller, events, over)))
+        });
     let events = futures::stream::iter([opened]).chain(rest).flat_map(futures::stream::iter);
     let mut response = Sse::new(events.map(Ok::<_, Infallible>)).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
@@ -49,7 +53,7 @@ pub(crate) fn respond(reply: Reply, mut teller: impl Teller) -> Response {
 }
 
 /// The next events, and whether they are the last.
-async fn next(teller: &mut impl Teller, events: &mut UnboundedReceiver<TurnEvent>) -> (Vec<Event>, bool) {
+async fn next(teller: &mut impl Teller, events: &mut Events) -> (Vec<Event>, bool) {
     let event = match tokio::time::timeout(KEEP_ALIVE, events.recv()).await {
         Ok(event) => event.unwrap_or(TurnEvent::Failed(TurnError::Closed)),
         Err(_) => {

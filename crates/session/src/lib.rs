@@ -10,14 +10,17 @@
 
 mod attach;
 mod attempt;
+mod calls;
 mod commit;
 mod dispatch;
 mod ended;
 mod error;
+mod feed;
 mod matching;
 mod openings;
 mod pinned;
 mod prepare;
+mod retry;
 mod sampling;
 mod session;
 mod sessions;
@@ -28,8 +31,10 @@ mod token;
 mod turn;
 mod unread;
 
+pub use calls::Sent;
 pub use dispatch::Dispatcher;
 pub use error::TurnError;
+pub use feed::Events;
 pub use matching::{Matching, Predicate};
 pub use session::Session;
 pub use sessions::{NoSession, OpenOptions, Sessions, TooManySessions};

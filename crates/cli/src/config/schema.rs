@@ -209,6 +209,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) turns: usize,
     /// Seconds that a turn may be held without progress.
     pub(crate) hold_seconds: u64,
+    /// Seconds that a turn goes on after its client has left, so that a retry can join it.
+    pub(crate) grace_seconds: u64,
     /// Seconds that a turn puts up with an engine that yields nothing but failures.
     pub(crate) outage_seconds: u64,
 }
@@ -227,6 +229,7 @@ impl Default for SessionsConfig {
             idle_seconds: 0,
             turns: 256,
             hold_seconds: 600,
+            grace_seconds: 10,
             outage_seconds: 300,
         }
     }

@@ -13,6 +13,7 @@ mod miles;
 mod permuted;
 mod races;
 mod responses;
+mod retries;
 mod rows;
 mod support;
 mod switching;
