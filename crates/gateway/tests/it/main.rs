@@ -17,3 +17,4 @@ mod retries;
 mod rows;
 mod support;
 mod switching;
+mod wire;
