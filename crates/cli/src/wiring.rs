@@ -111,6 +111,7 @@ impl Service {
             head: (config.server.head_kib << 10).max(8192),
             connections: config.server.connections.max(1),
             idle: Duration::from_secs(config.server.idle_seconds.max(1)),
+            ..Limits::default()
         };
         let app = App::new(sessions.clone(), metrics, loaded.model.as_str());
         let app = App {

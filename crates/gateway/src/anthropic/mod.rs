@@ -65,7 +65,7 @@ async fn respond(
     // The body is not needed while the engine works, and it may be large.
     drop(body);
     if stream {
-        return Ok(stream::respond(reply, model, shows_thinking));
+        return Ok(stream::respond(app.limits.silence, reply, model, shows_thinking));
     }
     let id = reply.response.clone();
     let (committed, _) = wait(reply).await?;

@@ -63,7 +63,7 @@ async fn respond(
     // The body is not needed while the engine works, and it may be large.
     drop(body);
     if stream {
-        return Ok(stream::respond(reply, created, echo));
+        return Ok(stream::respond(app.limits.silence, reply, created, echo));
     }
     let id = reply.response.clone();
     let (committed, _) = wait(reply).await?;
