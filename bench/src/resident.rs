@@ -75,6 +75,7 @@ fn setup(way: &Way, seed: u64, steps: u64) -> Setup {
     Setup {
         seed,
         asked,
+        budget: None,
         permits: PERMITS,
         hold: Duration::from_secs(100_000),
         tasks: usize::MAX,
@@ -83,6 +84,7 @@ fn setup(way: &Way, seed: u64, steps: u64) -> Setup {
             turns: Tail { median: 4.0, sigma: 0.6, most: 16.0 },
             tokens: Tail { median: 400.0, sigma: 1.0, most: 8192.0 },
             tool: Tail { median: 2.0, sigma: 1.0, most: 120.0 },
+            score: Tail { median: 0.0, sigma: 0.0, most: 0.0 },
             rate: 50.0,
             prefill: 0.0001,
         },

@@ -66,6 +66,30 @@ def test_a_row_for_miles_is_a_sample() -> None:
     assert sample.metadata == {"task": 1, **origin}
 
 
+def credited(**changed: Any) -> Row:
+    turns = [Turn(2, 4, "stop", 1.0, "r1", 0), Turn(5, 6, "length", 1.0, "r2", 1, 0.5)]
+    given: dict[str, Any] = {"name": "main", "group_index": 3, "sample_index": 13, "turns": turns}
+    return row(**{**given, "advantages": [0.25, -1.0], **changed})
+
+
+def test_credit_goes_where_a_trainer_has_a_place_for_it() -> None:
+    assert credited().token_advantages == [0, 0, 0.25, 0.25, 0, -1.0]
+    assert credited(advantages=2.0).token_advantages == [0, 0, 2.0, 2.0, 0, 2.0]
+    assert row().token_advantages is None and row().turn_rewards is None
+    made = miles_sample(credited())
+    assert (made["index"], made["group_index"]) == (13, 3)
+    credit = {"verbatim_name": "main", "verbatim_advantages": [0.25, -1.0], "verbatim_turn_rewards": [None, 0.5]}
+    assert credit.items() <= made["metadata"].items()
+    assert miles_sample(credited(), index=7, group_index=2)["index"] == 7, "the driver's numbers win"
+    assert credit.items() <= verl_output(credited())["extra_fields"].items()
+    assert trl_rollouts([credited()])["verbatim_advantages"] == [[0.25, -1.0]]
+    columns = transferqueue_columns([credited(), credited(advantages=2.0, reward=None)])
+    first, second = columns.fields["rewards"]
+    assert first.tolist() == [0.25, 0.25, 0, -1.0] and second == 2.0
+    assert columns.fields["sample_indices"] == [13, 13] and columns.fields["group_index"] == [3, 3]
+    assert "raw_reward" not in columns.fields, "one of them is unknown"
+
+
 def test_a_row_for_slime_leaves_out_what_its_class_has_not() -> None:
     sample = slime_sample(row(status="completed"), SlimeSample, index=1)
     assert isinstance(sample, SlimeSample) and sample.status is SlimeSample.Status.COMPLETED

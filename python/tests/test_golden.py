@@ -3,6 +3,7 @@ import numpy
 
 from server import ROOT
 from verbatim.codec import SampleStatus, decode
+from verbatim.rows import read
 
 FILES = ROOT / "crates/samples/tests/files"
 
@@ -44,3 +45,11 @@ def test_branches_have_each_their_routes_and_train_what_they_share_once() -> Non
         assert told.shape == (len(sample.tokens) - 1, 1, 2)
         for at, token in enumerate(sample.tokens[:-1]):
             assert told[at, 0].tolist() == route(at, token)
+
+
+def test_credit_is_read_as_it_was_written() -> None:
+    one, other = read(FILES / "credited.safetensors")
+    assert (one.name, one.group_index, one.sample_index, one.reward) == ("main", 3, 13, 1.0)
+    assert one.advantages == [0.25, -0.75] and one.turn_rewards == [None, 0.5]
+    assert one.token_advantages == [0, 0, 0, 0.25, 0.25, 0, 0, -0.75, -0.75]
+    assert (other.name, other.sample_index, other.advantages) == (None, None, -1.5)

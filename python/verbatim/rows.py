@@ -42,6 +42,8 @@ class Turn:
     """The id under which the agent knows it."""
     at: int
     """When it was committed, in milliseconds since the Unix epoch."""
+    reward: float | None = None
+    """Its own reward, if the agent gave one."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,14 @@ class Row:
     group: str | None = None
     leaf: int | None = None
     """The node of the session's tree that ends the row."""
+    name: str | None = None
+    """The name under which the agent exported it."""
+    group_index: int | None = None
+    """Its group's task: its place in the dataset."""
+    sample_index: int | None = None
+    """Its session's place among all of the dataset's; all rows of a session have the same."""
+    advantages: float | list[float] | None = None
+    """One for the row, or one for each of its turns, if a function of the user's gave some."""
     logprob_kind: str = "raw"
     """Which distribution the logprobs are of: `raw`, `tempered` or `processed`."""
     routed_experts: NDArray[Any] | None = None
@@ -100,6 +110,23 @@ class Row:
         """The version of each turn's first token, where it is known."""
         firsts = (self.versions[turn.start] for turn in self.turns)
         return [version for version in firsts if version is not None]
+
+    @property
+    def token_advantages(self) -> list[float] | None:
+        """n advantages, 0 for what was not sampled; None if the row has none."""
+        if self.advantages is None:
+            return None
+        of_turns = self.advantages if isinstance(self.advantages, list) else [self.advantages] * len(self.turns)
+        tokens = [0.0] * len(self.tokens)
+        for turn, value in zip(self.turns, of_turns, strict=True):
+            tokens[turn.start : turn.end] = [value] * (turn.end - turn.start)
+        return tokens
+
+    @property
+    def turn_rewards(self) -> list[float | None] | None:
+        """One reward for each turn, where there is one; None if no turn has one."""
+        rewards = [turn.reward for turn in self.turns]
+        return rewards if any(reward is not None for reward in rewards) else None
 
     def filled_logprobs(self) -> list[float]:
         """n logprobs for trainers that take no None: 0 where there is none; the mask is 0 there too."""
@@ -158,6 +185,10 @@ def of_parts(own: Mapping[str, Any], **rest: Any) -> Row:
         session=own.get("session"),
         group=own.get("group"),
         leaf=own.get("leaf"),
+        name=own.get("name"),
+        group_index=own.get("group_index"),
+        sample_index=own.get("sample_index"),
+        advantages=own.get("advantages"),
         logprob_kind=own.get("logprob_kind", "raw"),
         cached_tokens=cache.get("cached_tokens", 0),
         total_prompt_tokens=cache.get("total_prompt_tokens", 0),
@@ -167,6 +198,8 @@ def of_parts(own: Mapping[str, Any], **rest: Any) -> Row:
     lengths = {len(values) for values in (row.tokens, row.mask_cause, row.logprobs, row.versions)}
     if len(lengths) != 1 or not 0 <= row.prompt_length <= len(row.tokens):
         raise MalformedPayload("a row's tokens, mask, logprobs and versions have different lengths")
+    if isinstance(row.advantages, list) and len(row.advantages) != len(row.turns):
+        raise MalformedPayload("a row's advantages are neither one number nor one a turn")
     return row
 
 

@@ -1,22 +1,60 @@
-//! How an agent is started.
+//! How an agent is run: one of three ways, behind one function.
 
-use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Duration;
 
-/// An agent: a command that takes its task from a file, or from its environment, and talks to a
-/// model over HTTP.
-#[derive(Clone, Debug, PartialEq, Eq)]
+use tokio::sync::oneshot;
+use verbatim_process::Launcher;
+
+use crate::{AgentFailure, Command, Function, Input, Output, Remote, Seat, Stopped, Told};
+
+/// An agent.
+#[derive(Clone)]
 pub struct Agent {
-    /// The command, run by `/bin/bash -c`: no login shell, whose profile would take time at each start, could
-    /// override what the agent is told, and may leave a lock behind when it is killed.
-    pub command: String,
     /// Where it runs.
-    pub cwd: PathBuf,
-    /// Variables of the user's.
-    pub env: BTreeMap<String, String>,
-    /// How long it may live.
-    pub timeout: Duration,
-    /// How long it may take to end once it was told to.
-    pub grace: Duration,
+    pub way: Way,
+    /// How long it may be active, for what is said when that is used up: whoever tells it keeps the time.
+    pub time: Duration,
+}
+
+/// The three ways.
+#[derive(Clone)]
+pub enum Way {
+    /// A command, as a process of its own.
+    Command(Command),
+    /// A Python function, in a plug-in host.
+    Function(Function),
+    /// A task of a service elsewhere.
+    Remote(Remote),
+}
+
+impl Agent {
+    /// Runs the agent in its seat. When this returns, nothing of it is left that we started, and its folder is
+    /// deleted; a remote service has said that its task is over, or was given its time to say so.
+    ///
+    /// # Errors
+    /// [`AgentFailure`]. Whatever comes of `told`, its sender's end included, ends the agent.
+    pub async fn run(
+        &self,
+        launcher: &Launcher,
+        seat: &Seat,
+        input: &Input,
+        told: oneshot::Receiver<Told>,
+    ) -> Result<Output, AgentFailure> {
+        let ran = match &self.way {
+            Way::Command(command) => command.run(launcher, seat, input, told).await,
+            Way::Function(function) => function.run(seat, input, told).await,
+            Way::Remote(remote) => remote.run(seat, input, told).await,
+        };
+        ran.map_err(|stopped| match stopped {
+            Stopped::Failed(failure) => failure,
+            Stopped::Told(Told::End) => AgentFailure::Cancelled,
+            Stopped::Told(Told::TimeUp) => {
+                AgentFailure::Timeout { seconds: self.time.as_secs(), tail: String::new() }
+            }
+            Stopped::Logged(Told::End, _) => AgentFailure::Cancelled,
+            Stopped::Logged(Told::TimeUp, tail) => {
+                AgentFailure::Timeout { seconds: self.time.as_secs(), tail }
+            }
+        })
+    }
 }

@@ -8,6 +8,8 @@ use std::path::Path;
 pub struct Seat {
     /// The server's root, without a trailing slash.
     pub server: String,
+    /// The session's public name.
+    pub session: String,
     /// The session's token, which is also the API key.
     pub token: String,
     /// The model's name.
@@ -16,6 +18,13 @@ pub struct Seat {
     pub mode: String,
     /// The group.
     pub group: String,
+}
+
+impl Seat {
+    /// The session's own root, under which it needs no key: for clients that are given nothing but a URL.
+    pub fn root(&self) -> String {
+        format!("{}/sessions/{}", self.server, self.token)
+    }
 }
 
 /// The files of one agent.

@@ -1,90 +1,174 @@
 //! What an agent leaves behind.
+//!
+//! The invariant: what cannot be read is refused with the record and the field, and what means nothing here is
+//! listed. Source of the file's shape: Relax, "output file".
+
+use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-/// The output file of an agent that ended well. Source of its shape: Relax, "output file".
+use crate::record::{Record, records};
+
+/// What an agent that ended well says of its session.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Output {
-    /// The reward, if the agent gave a number.
-    pub reward: Option<f64>,
-    /// The agent's own data; a reward that is an object is kept here under `reward`.
+    /// The session's reward, if the agent gave one.
+    pub reward: Option<Reward>,
+    /// Rewards of single turns, where the session has one context.
+    pub turn_rewards: Option<TurnRewards>,
+    /// The agent's own data.
     pub metadata: Map<String, Value>,
+    /// The contexts that it exports by name; `None` leaves the choice to the rollout's pick.
+    pub records: Option<Vec<Record>>,
     /// Keys that mean nothing here.
     pub unknown: Vec<String>,
 }
 
+/// A reward as agents and reward functions give it.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reward {
+    /// The reward.
+    Number(f64),
+    /// An object; one of its fields is the reward, the other numbers are metrics.
+    Fields(Map<String, Value>),
+}
+
+/// Rewards of single turns.
+#[derive(Clone, Debug, PartialEq)]
+pub enum TurnRewards {
+    /// One for each turn of the context, in order.
+    InOrder(Vec<Option<f64>>),
+    /// By the id of the turn's reply.
+    ByReply(BTreeMap<String, f64>),
+}
+
 /// An output that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the agent's output file is invalid: {problem}")]
+#[error("the agent's output is invalid: {problem}")]
 pub struct BadOutput {
     /// What is wrong and what was expected.
     pub problem: String,
 }
 
+pub(crate) fn bad(problem: impl Into<String>) -> BadOutput {
+    BadOutput { problem: problem.into() }
+}
+
 impl Output {
-    /// Reads an output file's text. Missing or blank is an empty output.
+    /// Reads an output file's text: nothing, one object, or lines of records that each have `messages`.
     ///
     /// # Errors
-    /// [`BadOutput`] if it is not one JSON object, or a field has another type.
+    /// [`BadOutput`], naming the record and the field.
     pub fn parse(text: &str) -> Result<Self, BadOutput> {
         if text.trim().is_empty() {
             return Ok(Self::default());
         }
-        let bad = |problem: String| BadOutput { problem };
-        let fields: Map<String, Value> = serde_json::from_str(text).map_err(|error| {
-            bad(format!("it must be one JSON object with \"reward\" and \"metadata\": {error}"))
-        })?;
+        let whole = match serde_json::from_str(text) {
+            Ok(Value::Object(fields)) if fields.contains_key("messages") => return lines(vec![(1, fields)]),
+            Ok(Value::Object(fields)) => return Self::of(fields, Rest::Unknown),
+            Ok(Value::Array(_)) => {
+                return Err(bad("a list at the top level; write one JSON object a line, each a record"));
+            }
+            Ok(other) => format!("{other} is no object"),
+            Err(error) => error.to_string(),
+        };
+        // Lines end at line feeds only: U+2028 and its like are text.
+        let all: Vec<_> = text.split('\n').enumerate().filter(|(_, line)| !line.trim().is_empty()).collect();
+        if all.len() < 2 {
+            return Err(bad(format!("it must be one JSON object with \"reward\" and \"metadata\": {whole}")));
+        }
+        let object = |(at, line): (usize, &str)| match serde_json::from_str(line) {
+            Ok(Value::Object(fields)) => Ok((at + 1, fields)),
+            Ok(_) => Err(bad(format!("line {}: a record must be a JSON object", at + 1))),
+            Err(error) => Err(bad(format!("line {}: not a JSON object: {error}", at + 1))),
+        };
+        lines(all.into_iter().map(object).collect::<Result<_, _>>()?)
+    }
+
+    /// What a function returned or a service answered: as the object of a file, or with the records in a list
+    /// under `records`. What else it holds is metadata.
+    ///
+    /// # Errors
+    /// [`BadOutput`], naming the record and the field.
+    pub fn returned(fields: Map<String, Value>) -> Result<Self, BadOutput> {
+        Self::of(fields, Rest::Metadata)
+    }
+
+    fn of(fields: Map<String, Value>, rest: Rest) -> Result<Self, BadOutput> {
         let mut output = Self::default();
         for (name, value) in fields {
-            match (name.as_str(), value) {
-                (_, Value::Null) => {}
-                ("reward", Value::Number(number)) => output.reward = number.as_f64(),
-                ("reward", Value::Object(fields)) => {
-                    output.reward = fields.get("reward").and_then(Value::as_f64);
-                    output.metadata.insert(name, Value::Object(fields));
+            match (name.as_str(), value, rest) {
+                (_, Value::Null, _) => {}
+                ("reward", value, _) => output.reward = reward("reward", value)?,
+                ("turn_rewards", value, _) => output.turn_rewards = turn_rewards("turn_rewards", value)?,
+                ("metadata", Value::Object(fields), _) => output.metadata.extend(fields),
+                ("metadata", other, _) => return Err(bad(format!("metadata: {other} is not an object"))),
+                ("records", Value::Array(list), Rest::Metadata) => {
+                    let object = |(at, value): (usize, Value)| match value {
+                        Value::Object(fields) => Ok((at + 1, fields)),
+                        other => Err(bad(format!("records[{at}]: {other} is no object"))),
+                    };
+                    let list = list.into_iter().enumerate().map(object).collect::<Result<_, _>>()?;
+                    output.records = Some(records(list, "record", &mut output.unknown)?);
                 }
-                ("reward", other) => {
-                    return Err(bad(format!("reward: {other} is neither a number nor an object")));
+                ("records", other, Rest::Metadata) => {
+                    return Err(bad(format!("records: {other} is no list of records")));
                 }
-                ("metadata", Value::Object(fields)) => output.metadata.extend(fields),
-                ("metadata", other) => return Err(bad(format!("metadata: {other} is not an object"))),
-                ("messages", _) => {
-                    return Err(bad(
-                        "messages: explicit export is not supported; leave it out to export the session's leaf".into(),
-                    ));
-                }
-                _ => output.unknown.push(name),
+                (_, value, Rest::Metadata) => drop(output.metadata.insert(name, value)),
+                (_, _, Rest::Unknown) => output.unknown.push(name),
             }
         }
         Ok(output)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use serde_json::json;
+/// What keys are that an output has beyond its own.
+#[derive(Clone, Copy)]
+enum Rest {
+    /// Nothing that is known here.
+    Unknown,
+    /// The agent's data.
+    Metadata,
+}
 
-    use super::*;
+fn lines(all: Vec<(usize, Map<String, Value>)>) -> Result<Output, BadOutput> {
+    let mut output = Output::default();
+    output.records = Some(records(all, "line", &mut output.unknown)?);
+    Ok(output)
+}
 
-    #[test]
-    fn rewards_are_numbers_or_objects() {
-        assert_eq!(Output::parse(" \n"), Ok(Output::default()));
-        assert_eq!(Output::parse(r#"{"reward": 1, "metadata": {"a": 2}}"#).map(|o| o.reward), Ok(Some(1.0)));
-        let detailed = Output::parse(r#"{"reward": {"reward": 0.5, "format": 1}, "extra": 1}"#).unwrap();
-        assert_eq!((detailed.reward, detailed.unknown), (Some(0.5), vec!["extra".to_owned()]));
-        assert_eq!(detailed.metadata["reward"], json!({"reward": 0.5, "format": 1}));
+/// A reward, or none.
+pub(crate) fn reward(field: &str, value: Value) -> Result<Option<Reward>, BadOutput> {
+    match value {
+        Value::Null => Ok(None),
+        Value::Number(number) => Ok(number.as_f64().map(Reward::Number)),
+        Value::Object(fields) => Ok(Some(Reward::Fields(fields))),
+        other => Err(bad(format!("{field}: {other} is neither a number nor an object"))),
     }
+}
 
-    #[test]
-    fn what_cannot_be_read_is_said_with_its_field() {
-        for (text, names) in [
-            ("[1]", "JSON object"),
-            ("{", "JSON object"),
-            (r#"{"reward": "1"}"#, "reward"),
-            (r#"{"metadata": 1}"#, "metadata"),
-        ] {
-            let refused = Output::parse(text).unwrap_err().problem;
-            assert!(refused.contains(names), "{text}: {refused}");
+/// Rewards of turns, or none.
+pub(crate) fn turn_rewards(field: &str, value: Value) -> Result<Option<TurnRewards>, BadOutput> {
+    let expected = "a list with a number or null for each turn, or an object of numbers by reply id";
+    match value {
+        Value::Null => Ok(None),
+        Value::Array(list) => {
+            let one = |(at, value): (usize, &Value)| match value {
+                Value::Null => Ok(None),
+                value => value
+                    .as_f64()
+                    .map(Some)
+                    .ok_or_else(|| bad(format!("{field}[{at}]: {value} is no number; give {expected}"))),
+            };
+            Ok(Some(TurnRewards::InOrder(list.iter().enumerate().map(one).collect::<Result<_, _>>()?)))
         }
+        Value::Object(fields) => {
+            let one = |(reply, value): (String, Value)| match value.as_f64() {
+                Some(number) => Ok((reply, number)),
+                None => Err(bad(format!("{field}.{reply}: {value} is no number; give {expected}"))),
+            };
+            Ok(Some(TurnRewards::ByReply(fields.into_iter().map(one).collect::<Result<_, _>>()?)))
+        }
+        other => Err(bad(format!("{field}: {other} is not {expected}"))),
     }
 }

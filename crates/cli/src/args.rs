@@ -148,6 +148,13 @@ pub(crate) struct Serve {
     /// Hosts of this network need no control key: `10.0.0.0/8`. Give it once for each.
     #[arg(long, value_name = "CIDR")]
     pub(crate) trust_cidr: Vec<String>,
+    /// A rollout that a trainer drives: dataset, agent, group size. It is the settings file, too.
+    #[arg(long, value_name = "ROLLOUT.TOML", conflicts_with = "config")]
+    pub(crate) rollout: Option<PathBuf>,
+    /// The first line of standard input is the control key, and the server ends when the input does: it belongs to
+    /// the process that holds the other end.
+    #[arg(long, conflicts_with = "control_key_file")]
+    pub(crate) owned: bool,
 }
 
 /// `verbatim run`.

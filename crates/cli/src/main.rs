@@ -1,11 +1,14 @@
 //! `verbatim`: flags, configuration, wiring, printing. Nothing else reads them.
 
+mod agent;
 mod args;
 mod command;
 mod config;
+mod credit;
 mod event_log;
 mod model;
 mod plugins;
+mod rollout;
 mod telemetry;
 mod wiring;
 

@@ -17,7 +17,7 @@ pub(crate) struct Plugins {
     pub(crate) matching: Matching,
     /// What is asked when rows are made.
     pub(crate) hooks: Arc<Hooks>,
-    _host: Option<Host>,
+    host: Option<Host>,
 }
 
 impl Plugins {
@@ -28,8 +28,13 @@ impl Plugins {
     pub(crate) async fn load(config: &Config) -> anyhow::Result<Self> {
         let plugins = &config.plugins;
         let matcher = &config.sessions.matcher;
-        let asked =
-            matcher.contains(['.', ':']) || plugins.picker.contains('.') || plugins.postprocessor.is_some();
+        let scores = config.reward.sources().any(|(_, source)| source.function().is_some());
+        let acts = config.agent.as_ref().is_some_and(|agent| agent.function.is_some());
+        let asked = matcher.contains(['.', ':'])
+            || plugins.picker.contains('.')
+            || plugins.postprocessor.is_some()
+            || scores
+            || acts;
         let host = if asked { Some(Host::start(options(plugins)).await.context("plugins")?) } else { None };
 
         let matching = match &host {
@@ -59,7 +64,14 @@ impl Plugins {
             hooks.postprocessor =
                 Some(PostProcessor::load(host, path).await.context("plugins.postprocessor")?);
         }
-        Ok(Self { matching, hooks: Arc::new(hooks), _host: host })
+        Ok(Self { matching, hooks: Arc::new(hooks), host })
+    }
+}
+
+impl Plugins {
+    /// The host, if one runs.
+    pub(crate) fn host(&self) -> Option<&Host> {
+        self.host.as_ref()
     }
 }
 

@@ -11,15 +11,19 @@ use verbatim_dialects::Sampling;
 use verbatim_dialects::chat::Request;
 use verbatim_events::{Observer, Observers};
 use verbatim_forest::Lineage;
-use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, router, serve};
+use verbatim_gateway::{Access, App, ControlKey, IpNet, Limits, Metrics, RolloutControl, router, serve};
+use verbatim_rollout::Progress;
 use verbatim_scheduler::Rules;
-use verbatim_session::{Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift};
+use verbatim_session::{
+    Budget, Matching, Quota, SamplingDefaults, Sessions, Settings, SpillOptions, ToolsDrift,
+};
 
 use crate::args;
 use crate::config::{Config, Layered};
 use crate::event_log::EventLog;
 use crate::model::Loaded;
 use crate::plugins::Plugins;
+use crate::rollout::{Prepared, Started};
 
 /// The settings that flags and file give; `more` are a command's own flags.
 ///
@@ -80,10 +84,50 @@ impl Service {
     /// # Errors
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
-    pub(crate) async fn start(
+    pub(crate) async fn start(config: &Config, loaded: &Loaded, access: Access) -> anyhow::Result<Self> {
+        Bound::new(config, loaded, &access, None).await?.serve(config, loaded, access, None)
+    }
+
+    /// The same with a rollout over its sessions.
+    ///
+    /// # Errors
+    /// As [`start`](Self::start), or if the rollout cannot begin.
+    pub(crate) async fn with_rollout(
         config: &Config,
         loaded: &Loaded,
         access: Access,
+        prepared: Prepared,
+        progress: Box<dyn Progress>,
+    ) -> anyhow::Result<(Self, Started)> {
+        let bound = Bound::new(config, loaded, &access, Some(prepared.rules.clone())).await?;
+        let served = (bound.sessions.clone(), bound.url.clone(), loaded.model.as_str());
+        let started = prepared.start(config, served, bound.plugins.host(), progress).await?;
+        let service = bound.serve(config, loaded, access, Some(started.control.clone()))?;
+        Ok((service, started))
+    }
+
+    /// Ends: aborts what is in flight, closes every session, lets replies out.
+    pub(crate) async fn stop(self) {
+        self.sessions.close_all().await;
+        self.stop.cancel();
+        let _ = self.serving.await;
+    }
+}
+
+/// Sessions, and the address that they will be served at.
+struct Bound {
+    plugins: Plugins,
+    metrics: Arc<Metrics>,
+    sessions: Sessions,
+    listener: TcpListener,
+    url: String,
+}
+
+impl Bound {
+    async fn new(
+        config: &Config,
+        loaded: &Loaded,
+        access: &Access,
         resident: Option<Rules>,
     ) -> anyhow::Result<Self> {
         let plugins = Plugins::load(config).await?;
@@ -106,6 +150,17 @@ impl Service {
             address.ip().is_loopback() || access.key.is_some() || !access.trusted.is_empty(),
             "{address} can be reached from other machines: give a control key with --control-key-file FILE, name the hosts that need none with --trust-cidr, or listen on 127.0.0.1"
         );
+        Ok(Self { plugins, metrics, sessions, listener, url: format!("http://{address}") })
+    }
+
+    fn serve(
+        self,
+        config: &Config,
+        loaded: &Loaded,
+        access: Access,
+        rollout: Option<RolloutControl>,
+    ) -> anyhow::Result<Service> {
+        let Self { plugins, metrics, sessions, listener, url } = self;
         let limits = Limits {
             body: config.server.body_mib << 20,
             head: (config.server.head_kib << 10).max(8192),
@@ -120,18 +175,12 @@ impl Service {
             one_chunk: config.server.one_chunk,
             passed: config.server.passed.clone().map_or(app.passed, Into::into),
             limits,
+            rollout,
             ..app
         };
         let stop = CancellationToken::new();
         let serving = tokio::spawn(serve(listener, router(app), limits, stop.clone()));
-        Ok(Self { sessions, url: format!("http://{address}"), _plugins: plugins, stop, serving })
-    }
-
-    /// Ends: aborts what is in flight, closes every session, lets replies out.
-    pub(crate) async fn stop(self) {
-        self.sessions.close_all().await;
-        self.stop.cancel();
-        let _ = self.serving.await;
+        Ok(Service { sessions, _plugins: plugins, stop, serving, url })
     }
 }
 
@@ -174,6 +223,22 @@ pub(crate) fn interruption() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
+/// Waits until standard input ends.
+///
+/// # Errors
+/// If no thread can be started.
+pub(crate) fn disowned() -> anyhow::Result<impl Future<Output = ()>> {
+    let (sender, ended) = tokio::sync::oneshot::channel();
+    // A thread of its own: the runtime's would hold up the end of the process until somebody types.
+    std::thread::Builder::new().name("owner".into()).spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+        let _ = sender.send(());
+    })?;
+    Ok(async move {
+        let _ = ended.await;
+    })
+}
+
 fn session_settings(config: &Config) -> anyhow::Result<Settings> {
     let lineage = match config.sessions.lineage.as_str() {
         "tree" => Lineage::Tree,
@@ -212,6 +277,13 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             top_k: (sampling.top_k > 0).then_some(sampling.top_k),
         },
         turns: config.sessions.turns.max(1),
+        budget: (config.sessions.tokens > 0).then(|| Budget {
+            tokens: config.sessions.tokens,
+            patience: Duration::from_secs(config.sessions.patience_seconds),
+        }),
+        decode_cap: config.sessions.decode_cap,
+        adapters: config.sessions.adapters,
+        salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
         grace: Duration::from_secs(config.sessions.grace_seconds),

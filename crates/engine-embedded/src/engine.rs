@@ -16,6 +16,7 @@ use verbatim_tokens::Version;
 
 use crate::desk::{Desk, gone};
 use crate::model::Model;
+use crate::replace::Weights;
 use crate::source::{Source, open};
 use crate::stats::Counters;
 use crate::worker::{Generation, Limits, Message, Worker, check};
@@ -30,6 +31,7 @@ pub struct EmbeddedEngine {
     version: Arc<Mutex<Version>>,
     counters: Arc<Counters>,
     desk: Desk,
+    weights: Weights,
 }
 
 impl EmbeddedEngine {
@@ -50,6 +52,7 @@ impl EmbeddedEngine {
         if let Some(name) = options.name {
             source.name = name;
         }
+        let shapes = config.clone();
         let model = threads.install(|| Model::load(config, tensors.as_mut(), options.precision))?;
         let context = options.max_context.map_or(model.context(), |most| most.min(model.context()));
         let capabilities = Capabilities {
@@ -78,7 +81,8 @@ impl EmbeddedEngine {
             .spawn(move || threads.install(move || worker.run(&messages)))
             .map_err(|error| LoadError::Threads { reason: error.to_string() })?;
         let desk = Desk::new(inbox, context, capabilities.vocabulary);
-        Ok((Self { capabilities, version, counters, desk }, source))
+        let weights = Weights { config: shapes, precision: options.precision };
+        Ok((Self { capabilities, version, counters, desk, weights }, source))
     }
 
     /// How fast it goes.
@@ -154,6 +158,25 @@ impl Control for EmbeddedEngine {
     fn version(&self) -> BoxFuture<'_, Result<Option<Version>, EngineError>> {
         let version = self.version.lock().unwrap_or_else(PoisonError::into_inner).clone();
         Box::pin(async { Ok(Some(version)) })
+    }
+
+    fn set_version(&self, version: Version) -> BoxFuture<'_, Result<(), EngineError>> {
+        Self::set_version(self, version);
+        Box::pin(async { Ok(()) })
+    }
+
+    fn load_weights(&self, folder: &Path) -> BoxFuture<'_, Result<(), EngineError>> {
+        let (weights, folder) = (self.weights.clone(), folder.to_owned());
+        Box::pin(async move {
+            // Reading takes seconds, and sampling goes on meanwhile.
+            let read = tokio::task::spawn_blocking(move || weights.read(&folder)).await;
+            let model = read.map_err(|_| gone())?.map_err(|error| EngineError::Refused {
+                message: format!("the weights cannot be loaded: {error}"),
+            })?;
+            let (done, loaded) = oneshot::channel();
+            self.desk.tell(Message::Weights(Box::new(model), done))?;
+            loaded.await.map_err(|_| gone())
+        })
     }
 
     fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>> {

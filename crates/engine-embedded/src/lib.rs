@@ -29,6 +29,7 @@ mod error;
 mod kernel;
 mod model;
 mod options;
+mod replace;
 mod source;
 mod stats;
 mod weights;

@@ -1,5 +1,6 @@
 //! What an engine can do besides generating.
 
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use futures::FutureExt;
@@ -32,6 +33,15 @@ pub trait Control: Send + Sync {
     /// # Errors
     /// [`EngineError`] if the engine cannot be told, or could not because requests run.
     fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// Takes the weights in a Hugging Face folder that the engine can read, in place of its own; their shapes must
+    /// be the same. What is cached is forgotten. Requests that run may be aborted.
+    ///
+    /// # Errors
+    /// [`EngineError::Refused`] if the folder holds no such weights; the engine keeps its own then.
+    fn load_weights(&self, _folder: &Path) -> BoxFuture<'_, Result<(), EngineError>> {
+        unsupported("load weights from a folder")
+    }
 
     /// Stops sampling. Returns once no token is sampled any more.
     ///
@@ -135,6 +145,8 @@ pub enum Order {
     Version,
     /// [`Control::set_version`].
     SetVersion(Version),
+    /// [`Control::load_weights`].
+    LoadWeights(PathBuf),
 }
 
 /// What one engine made of an order.
@@ -158,6 +170,7 @@ pub async fn give(engine: String, control: &dyn Control, order: &Order, deadline
             Order::Flush => control.flush().await.map(|()| None),
             Order::Version => control.version().await,
             Order::SetVersion(version) => control.set_version(version.clone()).await.map(|()| None),
+            Order::LoadWeights(folder) => control.load_weights(folder).await.map(|()| None),
         }
     };
     let outcome = tokio::time::timeout(deadline, answer).await.unwrap_or_else(|_| {

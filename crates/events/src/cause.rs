@@ -72,6 +72,8 @@ pub enum Cause {
     Raced,
     /// A sampled turn is in no row: a later one took its place.
     Superseded,
+    /// A sampled turn is in no row: the agent exported other contexts.
+    NotExported,
     /// Sampled tokens of a row carry no loss.
     Masked {
         /// Why.
@@ -83,6 +85,8 @@ pub enum Cause {
     AgentTimeout,
     /// The agent's output could not be read.
     AgentOutput,
+    /// The agent exported a conversation that its session does not hold.
+    ExportUnknown,
     /// The agent could not be run: the machine's failure, not the agent's.
     AgentNotRun,
     /// The agent ended without one committed turn.
@@ -95,8 +99,19 @@ pub enum Cause {
     Surplus,
     /// A group's result was not wanted.
     Discarded,
+    /// A group teaches nothing: a filter's or an advantage function's decision.
+    Filtered {
+        /// What decided, and why.
+        reason: String,
+    },
+    /// A reward or an advantage could not be had: the machine's failure, not the agent's.
+    RewardFailed,
+    /// Sessions of a group have several contexts, and nothing says how credit is shared among them.
+    ContextsUncredited,
     /// A row could not be made.
     RowRefused,
+    /// Rows that were ready were not taken before the rollout ended.
+    Undelivered,
 }
 
 impl Cause {
@@ -128,17 +143,23 @@ impl Cause {
             Self::SessionExpired => "session_expired",
             Self::Raced => "raced",
             Self::Superseded => "superseded",
+            Self::NotExported => "not_exported",
             Self::Masked { .. } => "masked",
             Self::AgentFailed => "agent_failed",
             Self::AgentTimeout => "agent_timeout",
             Self::AgentOutput => "agent_output",
+            Self::ExportUnknown => "export_unknown",
             Self::AgentNotRun => "agent_not_run",
             Self::NoTurns => "no_turns",
             Self::Interrupted => "interrupted",
             Self::BarrierExpired => "barrier_expired",
             Self::Surplus => "surplus",
             Self::Discarded => "discarded",
+            Self::Filtered { .. } => "filtered",
+            Self::RewardFailed => "reward_failed",
+            Self::ContextsUncredited => "contexts_uncredited",
             Self::RowRefused => "row_refused",
+            Self::Undelivered => "undelivered",
         }
     }
 
@@ -148,6 +169,7 @@ impl Cause {
             Self::FieldIgnored { field } => field,
             Self::RoleMapped { from } => from,
             Self::AttemptFailed { kind } | Self::EngineFailed { kind } => kind,
+            Self::Filtered { reason } => reason,
             Self::Masked { mask } => mask.as_str(),
             _ => "",
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use serde_json::{Map, Value};
 use verbatim_tokens::Version;
 
 use crate::{Cause, GroupId, SessionId, TurnCommitted};
@@ -79,6 +80,22 @@ pub enum Event {
         /// The group.
         group: GroupId,
     },
+    /// A session that ended well has its reward.
+    SessionScored {
+        /// The session.
+        session: SessionId,
+        /// Its group.
+        group: GroupId,
+        /// The reward, if it has one.
+        reward: Option<f64>,
+        /// How often it was asked for.
+        attempts: u32,
+    },
+    /// A group has its rewards and advantages, and waits for its step.
+    GroupScored {
+        /// The group.
+        group: GroupId,
+    },
     /// A group's rows are published.
     GroupFinished {
         /// The group.
@@ -117,6 +134,23 @@ pub enum Event {
         /// The step.
         step: u64,
     },
+    /// The trainer says that it made a step of its optimizer.
+    OptimizerStep(Box<OptimizerStep>),
+}
+
+/// What a trainer says of one step of its optimizer.
+#[derive(Clone, Debug, PartialEq)]
+pub struct OptimizerStep {
+    /// The rollout's step whose rows it took.
+    pub step: u64,
+    /// How many rows.
+    pub rows: u64,
+    /// The name of the weights that came of it.
+    pub version: Version,
+    /// The groups whose rows they were, where the trainer says it.
+    pub groups: Vec<String>,
+    /// Numbers that it wants to be kept: a loss, a norm.
+    pub metrics: Map<String, Value>,
 }
 
 /// Someone who folds events. Called in the order of commits, on the committing thread: quick, and

@@ -14,7 +14,7 @@ mod record;
 mod turn;
 
 pub use cause::Cause;
-pub use event::{Event, Observer, Observers};
+pub use event::{Event, Observer, Observers, OptimizerStep};
 pub use ids::{GroupId, NodeId, SessionId};
 pub use record::record;
 pub use turn::{Finish, Generated, Observed, Timings, TurnCommitted};

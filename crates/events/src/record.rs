@@ -67,6 +67,10 @@ pub fn record(event: &Event) -> Value {
         }
         Event::GroupProtected { group } => json!({"event": "group_protected", "group": group}),
         Event::GroupFinalised { group } => json!({"event": "group_finalised", "group": group}),
+        Event::SessionScored { session, group, reward, attempts } => {
+            json!({"event": "session_scored", "session": session, "group": group, "reward": reward, "attempts": attempts})
+        }
+        Event::GroupScored { group } => json!({"event": "group_scored", "group": group}),
         Event::GroupFinished { group, rows, step, is_last } => {
             json!({"event": "group_finished", "group": group, "rows": rows, "step": step, "is_last": is_last})
         }
@@ -77,5 +81,9 @@ pub fn record(event: &Event) -> Value {
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
         Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
+        Event::OptimizerStep(told) => {
+            json!({"event": "optimizer_step", "step": told.step, "rows": told.rows, "version": told.version.as_str(),
+                "groups": told.groups, "metrics": told.metrics})
+        }
     }
 }

@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
 use crate::{
-    Access, ApiError, Hooks, Metrics, Update, anthropic, chat, control, error, health, metrics, models,
-    proxy, responses, samples, sessions, update,
+    Access, ApiError, Hooks, Metrics, RolloutControl, Update, adapters, anthropic, chat, control, error,
+    health, metrics, models, openapi, proxy, responses, rollout, samples, sessions, update,
 };
 
 /// The state behind the routes. Cheap to clone.
@@ -39,6 +39,8 @@ pub struct App {
     pub limits: Limits,
     /// The update of weights that is under way.
     pub update: Update,
+    /// The rollout, if groups are rolled out here.
+    pub rollout: Option<RolloutControl>,
 }
 
 impl App {
@@ -55,6 +57,7 @@ impl App {
             passed: proxy::PASSED.map(str::to_owned).into(),
             limits: Limits::default(),
             update: Update::default(),
+            rollout: None,
         }
     }
 }
@@ -93,6 +96,7 @@ pub fn router(app: App) -> Router {
     Router::new()
         .route("/health", get(health::health))
         .route("/metrics", get(metrics::scrape))
+        .route("/openapi.json", get(openapi::show))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::show))
         .route("/v1/chat/completions", post(chat::by_key))
@@ -115,9 +119,18 @@ pub fn router(app: App) -> Router {
         .route("/control/resume", post(control::resume))
         .route("/control/begin_update", post(update::begin))
         .route("/control/end_update", post(update::end))
+        .route("/control/load_weights", post(update::load_weights))
+        .route("/control/adapters", get(adapters::list).post(adapters::publish).delete(adapters::remove))
         .route("/control/flush", post(control::flush))
         .route("/control/version", post(control::version))
         .route("/control/engines", get(control::engines).post(control::add).delete(control::remove))
+        .route("/rollout", get(rollout::view))
+        .route("/rollout/steps", post(rollout::open))
+        .route("/rollout/steps/{step}", get(rollout::show))
+        .route("/rollout/batches", get(rollout::next))
+        .route("/rollout/batches/{batch}/ack", post(rollout::acknowledge))
+        .route("/rollout/optimizer_step", post(rollout::optimizer_step))
+        .route("/rollout/drain", post(rollout::drain))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(DefaultBodyLimit::max(body))

@@ -20,7 +20,7 @@ use crate::access::Caller;
 use crate::{ApiError, App, error};
 
 /// How long an engine has to answer an order, unless the request says otherwise.
-const DEADLINE: f64 = 60.0;
+pub(crate) const DEADLINE: f64 = 60.0;
 
 type Body = Result<Bytes, BytesRejection>;
 
@@ -31,6 +31,8 @@ pub(crate) struct Ordered {
     pub(crate) mode: Option<PauseMode>,
     /// A version to name the present weights by.
     pub(crate) version: Option<Version>,
+    /// Of an update's end: the step up to which the new weights have been trained.
+    pub(crate) trained: Option<u64>,
     /// Seconds that each engine has.
     deadline_seconds: Option<f64>,
 }
@@ -67,7 +69,7 @@ pub(crate) fn ordered(app: &App, caller: &Caller, body: Body) -> Result<Ordered,
     error::optional(&body?)
 }
 
-fn seconds(field: &str, asked: Option<f64>, usual: f64) -> Result<Duration, ApiError> {
+pub(crate) fn seconds(field: &str, asked: Option<f64>, usual: f64) -> Result<Duration, ApiError> {
     Duration::try_from_secs_f64(asked.unwrap_or(usual)).map_err(|error| ApiError::invalid(field, error))
 }
 

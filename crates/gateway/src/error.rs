@@ -9,8 +9,9 @@ use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
+use verbatim_rollout::StepRefused;
 use verbatim_samples::RowError;
-use verbatim_session::{NoSession, TooManySessions, TurnError};
+use verbatim_session::{Kept, NoSession, TooManySessions, TurnError};
 
 /// A failure as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -119,6 +120,36 @@ impl ApiError {
     /// An update was begun twice, or ended without a beginning.
     pub(crate) fn update(code: &'static str, message: &str) -> Self {
         Self::new(StatusCode::CONFLICT, INVALID, code, message)
+    }
+
+    /// There are no groups here.
+    pub(crate) fn no_rollout() -> Self {
+        let message = "this server has no rollout; start it with --rollout ROLLOUT.TOML";
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_rollout", message)
+    }
+
+    /// The rollout ended while this was asked.
+    pub(crate) fn rollout_stopped() -> Self {
+        let message = "the rollout was stopped";
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "rollout_stopped", message)
+    }
+
+    /// A step that was never opened.
+    pub(crate) fn no_step(step: u64) -> Self {
+        let message = format!("there is no step {step} yet; open one with POST /rollout/steps");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_step", message)
+    }
+
+    /// A batch that was never given out.
+    pub(crate) fn no_batch(batch: u64) -> Self {
+        let message = format!("there was no batch {batch}; its id is in the header x-verbatim-batch");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_batch", message)
+    }
+
+    /// Rows go elsewhere.
+    pub(crate) fn not_pulled() -> Self {
+        let message = "this rollout's rows are not pulled; set rollout.sink = \"pull\"";
+        Self::new(StatusCode::CONFLICT, INVALID, "not_pulled", message)
     }
 
     /// A request's head is over the limit.
@@ -230,6 +261,10 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)
             },
+            TurnError::NoAdapter => Self {
+                retry: true,
+                ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "no_adapter", message)
+            },
             TurnError::HoldExpired { .. } => Self {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
@@ -239,6 +274,30 @@ impl From<TurnError> for ApiError {
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "session_closed", message)
             },
             TurnError::Conflict(_) => Self::new(StatusCode::CONFLICT, "api_error", "raced", message),
+        }
+    }
+}
+
+impl From<Kept> for ApiError {
+    fn from(error: Kept) -> Self {
+        let message = error.to_string();
+        let (status, code) = match error {
+            Kept::Unknown { .. } => (StatusCode::NOT_FOUND, "no_such_adapter"),
+            Kept::Current { .. } => (StatusCode::CONFLICT, "adapter_current"),
+            Kept::Bound { .. } => (StatusCode::CONFLICT, "adapter_bound"),
+        };
+        Self { param: Some("name".to_owned()), ..Self::new(status, INVALID, code, message) }
+    }
+}
+
+impl From<StepRefused> for ApiError {
+    fn from(error: StepRefused) -> Self {
+        let message = error.to_string();
+        match error {
+            StepRefused::Open { .. } => Self::new(StatusCode::CONFLICT, INVALID, "step_open", message),
+            StepRefused::Over => Self::new(StatusCode::CONFLICT, INVALID, "rollout_over", message),
+            StepRefused::GroupsInAsync | StepRefused::NoGroups => Self::invalid("groups", message),
+            StepRefused::Stopped => Self::rollout_stopped(),
         }
     }
 }

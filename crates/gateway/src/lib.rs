@@ -5,6 +5,7 @@
 //! token can take turns in that session and nothing else, once a control key is set.
 
 mod access;
+mod adapters;
 mod anthropic;
 mod app;
 mod chat;
@@ -15,9 +16,11 @@ mod hooks;
 mod metrics;
 mod miles;
 mod models;
+mod openapi;
 mod proxy;
 mod reply;
 mod responses;
+mod rollout;
 mod samples;
 mod sent;
 mod server;
@@ -31,5 +34,6 @@ pub use error::ApiError;
 pub use hooks::{Hooks, UserMatcher};
 pub use ipnet::IpNet;
 pub use metrics::Metrics;
+pub use rollout::RolloutControl;
 pub use server::serve;
 pub use update::Update;

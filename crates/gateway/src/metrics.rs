@@ -177,10 +177,13 @@ impl Observer for Metrics {
             | Event::GroupLeased { .. }
             | Event::GroupProtected { .. }
             | Event::GroupFinalised { .. }
+            | Event::SessionScored { .. }
+            | Event::GroupScored { .. }
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }
             | Event::StepOpened { .. }
-            | Event::StepClosed { .. } => {}
+            | Event::StepClosed { .. }
+            | Event::OptimizerStep(_) => {}
         }
     }
 }

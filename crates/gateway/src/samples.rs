@@ -81,10 +81,10 @@ fn options(asked: Asked, app: &App) -> Options {
     let reward = asked.reward.or_else(|| metadata.get("reward").and_then(Value::as_f64));
     Options {
         pick: asked.pick.unwrap_or(app.hooks.pick),
-        leaves: None,
         max_seq_len: asked.max_seq_len,
-        rewards: Rewards { session: reward, by_response: asked.rewards },
+        rewards: Rewards { session: reward, by_response: asked.rewards, ..Rewards::default() },
         metadata,
+        ..Options::default()
     }
 }
 

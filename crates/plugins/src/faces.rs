@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::{Cause, Host, Kind, Plugin, PluginError};
+use crate::{Cause, Host, Kind, Plugin, PluginError, Until};
 
 /// Judges whether a replayed message is a stored one.
 #[derive(Clone)]
@@ -126,6 +126,16 @@ impl PostProcessor {
     }
 }
 
+impl Task {
+    fn value(self) -> Value {
+        let Self { base_url, prompt, request_kwargs, metadata, kwargs } = self;
+        json!({
+            "base_url": base_url, "prompt": prompt, "request_kwargs": request_kwargs, "metadata": metadata,
+            "kwargs": kwargs,
+        })
+    }
+}
+
 impl Agent {
     /// Loads it.
     ///
@@ -145,13 +155,23 @@ impl Agent {
         task: Task,
         deadline: Duration,
     ) -> Result<Option<Map<String, Value>>, PluginError> {
-        let Task { base_url, prompt, request_kwargs, metadata, kwargs } = task;
-        let value = json!({
-            "base_url": base_url, "prompt": prompt, "request_kwargs": request_kwargs, "metadata": metadata,
-            "kwargs": kwargs,
-        });
-        let (value, _) = self.run.call_within(deadline, value, Bytes::new()).await?;
+        let (value, _) = self.run.call_within(deadline, task.value(), Bytes::new()).await?;
         given(&self.run, value)
+    }
+
+    /// Runs it without a deadline, until it has ended or was told to; as [`Plugin::call_until`].
+    ///
+    /// # Errors
+    /// What it was told.
+    pub async fn run_until<T>(
+        &self,
+        task: Task,
+        told: impl Future<Output = T>,
+    ) -> Result<Result<Option<Map<String, Value>>, PluginError>, T> {
+        match self.run.call_until(told, task.value(), Bytes::new()).await {
+            Until::Ended(result) => Ok(result.and_then(|(value, _)| given(&self.run, value))),
+            Until::Told(told) => Err(told),
+        }
     }
 
     /// Calls `abort(args)` in the agent's module. False if there is none.

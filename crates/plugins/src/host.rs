@@ -143,6 +143,18 @@ impl Host {
     }
 }
 
+/// How a call ended that could be told to end.
+#[derive(Debug)]
+pub enum Until<T> {
+    /// By itself.
+    Ended(Result<(Value, Bytes), PluginError>),
+    /// By being told to.
+    Told(T),
+}
+
+/// What stands for no deadline.
+const ENDLESS: Duration = Duration::from_secs(365 * 24 * 3600);
+
 impl Plugin {
     /// What it is for.
     pub fn kind(&self) -> Kind {
@@ -188,6 +200,28 @@ impl Plugin {
                 host.ask(host.idlest(), Op::Call, face, value, blob, until).wait().await
             }
             other => other,
+        }
+    }
+}
+
+impl Plugin {
+    /// Calls it without a deadline. Once `told` resolves the call is to end: an async callable is cancelled, and
+    /// what has not ended within the host's grace loses its worker. Returns once the call has ended.
+    pub async fn call_until<T>(&self, told: impl Future<Output = T>, value: Value, blob: Bytes) -> Until<T> {
+        let until = Instant::now() + ENDLESS;
+        let face = (self.kind, &self.path, self.is_async);
+        let answer = self.host.ask(self.host.idlest(), Op::Call, face, value, blob, until);
+        let (worker, id) = (answer.worker, answer.id);
+        let ended = answer.wait();
+        tokio::pin!(ended);
+        tokio::select! {
+            result = &mut ended => Until::Ended(result),
+            told = told => {
+                worker.give(Order::Stop(id));
+                // Whatever it yet gave comes too late.
+                let _ = ended.await;
+                Until::Told(told)
+            }
         }
     }
 }

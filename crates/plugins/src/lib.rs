@@ -29,6 +29,6 @@ mod worker;
 
 pub use error::{Cause, PluginError};
 pub use faces::{Agent, Matcher, Picker, PostProcessor, Task};
-pub use host::{Host, Plugin};
+pub use host::{Host, Plugin, Until};
 pub use kind::Kind;
 pub use options::HostOptions;

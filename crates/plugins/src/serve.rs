@@ -23,6 +23,8 @@ pub(crate) enum Order {
     Ask(Box<Job>),
     /// Nobody waits for this job any more.
     Cancel(u64),
+    /// This job is to end: an async callable is cancelled, and what does not end in its grace loses its worker.
+    Stop(u64),
     /// End, and say when everything is gone.
     End(oneshot::Sender<()>),
 }
@@ -125,6 +127,7 @@ impl Line {
                 order = orders.recv() => match order {
                     Some(Order::Ask(job)) => self.ask(*job),
                     Some(Order::Cancel(id)) => self.cancel(id),
+                    Some(Order::Stop(id)) => self.stop(id),
                     Some(Order::End(ended)) => return End::Closed(Some(ended)),
                     None => return End::Closed(None),
                 },
@@ -182,6 +185,14 @@ impl Line {
             if let Ok(head) = frame::encode(&asked, &Bytes::new()) {
                 let _ = self.to_worker.send((head, Bytes::new()));
             }
+        }
+    }
+
+    /// Has a call end. Somebody waits for its end, whatever comes of it.
+    fn stop(&mut self, id: u64) {
+        self.cancel(id);
+        if let Some(running) = self.jobs.get_mut(&id) {
+            running.next = running.next.min(Instant::now() + self.grace);
         }
     }
 

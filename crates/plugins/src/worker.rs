@@ -9,7 +9,7 @@ use std::time::Duration;
 use tokio::net::{UnixListener, UnixStream};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{sleep, timeout};
-use verbatim_process::{Launcher, Process, Spec};
+use verbatim_process::{Inherit, Launcher, Process, Spec};
 
 use crate::frame::{self, PROTOCOL};
 use crate::host::Loaded;
@@ -136,7 +136,7 @@ async fn rest(orders: &mut mpsc::UnboundedReceiver<Order>, pause: Duration, kept
             () = &mut over => return false,
             order = orders.recv() => match order {
                 Some(Order::Ask(job)) => kept.push(*job),
-                Some(Order::Cancel(id)) => kept.retain(|job| job.id != id),
+                Some(Order::Cancel(id) | Order::Stop(id)) => kept.retain(|job| job.id != id),
                 Some(Order::End(ended)) => {
                     kept.drain(..).for_each(|job| { let _ = job.reply.send(Err(PluginError::Closed)); });
                     let _ = ended.send(());
@@ -254,8 +254,10 @@ impl Seat {
                 .collect(),
             cwd,
             env: environment.map(|(name, value)| (name.to_owned(), value)).into(),
-            hide: self.options.hide.clone(),
+            inherit: Inherit::Except(self.options.hide.clone()),
             log: self.log(),
+            // It is the host's, and other workers' too.
+            folder: None,
             grace_ms: GRACE_MS,
         }
     }

@@ -20,4 +20,4 @@ pub use error::ProcessError;
 pub use exit::Exit;
 pub use log::tail;
 pub use process::{Launcher, Process};
-pub use spec::Spec;
+pub use spec::{Inherit, Spec};

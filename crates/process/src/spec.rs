@@ -14,10 +14,22 @@ pub struct Spec {
     pub cwd: PathBuf,
     /// Variables set on top of the owner's environment.
     pub env: BTreeMap<String, String>,
-    /// Variables of the owner's environment that it does not get.
-    pub hide: Vec<String>,
+    /// What it gets of the owner's environment.
+    pub inherit: Inherit,
     /// Where its output and errors are appended.
     pub log: PathBuf,
+    /// A folder of its owner's, which is deleted if the owner is gone before the process is.
+    pub folder: Option<PathBuf>,
     /// How long it may take to end once it was told to, in milliseconds, before it is killed.
     pub grace_ms: u64,
+}
+
+/// Which variables of its owner's a process gets.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Inherit {
+    /// All but these.
+    Except(Vec<String>),
+    /// These, where the owner has them.
+    Only(Vec<String>),
 }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use verbatim_process::{Exit, Launcher, Process, ProcessError, Spec};
+use verbatim_process::{Exit, Inherit, Launcher, Process, ProcessError, Spec};
 
 fn launcher() -> Launcher {
     Launcher::at(env!("CARGO_BIN_EXE_verbatim-launcher").into())
@@ -17,8 +17,9 @@ fn spec(folder: &Path, script: &str) -> Spec {
         argv: vec!["/bin/bash".into(), "-c".into(), script.into()],
         cwd: folder.to_owned(),
         env: BTreeMap::from([("GREETING".to_owned(), "hello".to_owned())]),
-        hide: vec!["HIDDEN_FROM_AGENTS".into()],
+        inherit: Inherit::Except(vec!["HIDDEN_FROM_AGENTS".into()]),
         log: folder.join("log"),
+        folder: None,
         grace_ms: 300,
     }
 }
@@ -99,6 +100,26 @@ async fn an_owner_that_lets_go_takes_everything_with_it() {
 }
 
 #[tokio::test]
+async fn an_owner_that_is_gone_leaves_no_folder_and_one_that_lives_keeps_its_own() {
+    for ends in [true, false] {
+        let home = tempfile::tempdir().unwrap();
+        let folder = home.path().join("session");
+        std::fs::create_dir(&folder).unwrap();
+        std::fs::write(folder.join("input.json"), "{}").unwrap();
+        let spec = Spec { folder: Some(folder.clone()), ..spec(home.path(), "sleep 7005.1") };
+        let mut process = launcher().start(&spec).await.unwrap();
+        until("it runs", || alive("7005.1") == 1).await;
+        if ends {
+            process.end().await.unwrap();
+            assert!(folder.exists(), "its owner reads what it left");
+        } else {
+            drop(process);
+            until("process and folder are gone", || alive("7005.1") == 0 && !folder.exists()).await;
+        }
+    }
+}
+
+#[tokio::test]
 async fn a_program_that_cannot_be_started_is_named() {
     let folder = tempfile::tempdir().unwrap();
     let mut spec = spec(folder.path(), "");
@@ -107,4 +128,19 @@ async fn a_program_that_cannot_be_started_is_named() {
         Err(ProcessError::Start { program, .. }) => assert_eq!(program, "/no/such/program"),
         other => panic!("{:?}", other.err()),
     }
+}
+
+#[tokio::test]
+async fn of_its_owners_environment_a_process_may_get_named_variables_only() {
+    let folder = tempfile::tempdir().unwrap();
+    let spec = Spec {
+        inherit: Inherit::Only(vec!["PATH".into(), "NOT_THERE".into()]),
+        ..spec(
+            folder.path(),
+            "env | cut -d= -f1 | grep -v '^_$\\|^PWD$\\|^SHLVL$\\|^OLDPWD$' | sort | tr '\\n' ' '",
+        )
+    };
+    let mut process = launcher().start(&spec).await.unwrap();
+    assert!(process.wait().await.unwrap().success());
+    assert_eq!(std::fs::read_to_string(folder.path().join("log")).unwrap(), "GREETING PATH ");
 }

@@ -19,6 +19,8 @@ pub struct Dataset {
     pub input_key: String,
     /// The column of the agent's metadata, an object; without it there is none.
     pub metadata_key: Option<String>,
+    /// The column of what a reward function compares with; agents are not given it.
+    pub label_key: Option<String>,
     /// For each kind of media the column that holds it: `image = "images"`.
     pub multimodal_keys: BTreeMap<String, String>,
     /// Take only so many rows.
@@ -32,6 +34,8 @@ pub struct Task {
     pub index: usize,
     /// What its agents are given.
     pub input: Input,
+    /// What a reward function compares with.
+    pub label: Option<Value>,
 }
 
 impl Dataset {
@@ -48,13 +52,15 @@ impl Dataset {
         rows.into_iter()
             .take(self.limit.unwrap_or(usize::MAX))
             .enumerate()
-            .map(|(index, row)| {
+            .map(|(index, mut row)| {
+                let label = self.label_key.as_ref().and_then(|key| row.remove(key));
+                let label = label.filter(|label| !label.is_null());
                 let input = self.input(row).map_err(|problem| RolloutError::Row {
                     path: self.path.clone(),
                     row: index,
                     problem,
                 })?;
-                Ok(Task { index, input })
+                Ok(Task { index, input, label })
             })
             .collect()
     }

@@ -31,7 +31,7 @@ pub enum RolloutError {
         /// What is wrong and the way out.
         problem: String,
     },
-    /// Rows could not be encoded.
-    #[error(transparent)]
-    Rows(#[from] verbatim_samples::RowError),
+    /// Rows were not taken.
+    #[error("the rows of a group were not taken: {0}")]
+    Sink(#[from] crate::SinkError),
 }

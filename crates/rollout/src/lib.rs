@@ -1,23 +1,36 @@
 //! Groups of rollouts: dataset rows in, training rows out.
 //!
-//! The invariants this crate keeps: a group's rows are written once, whole, and only after every
+//! The invariants this crate keeps: a group's rows are given to the sink once, whole, and only after every
 //! process and session of the group is gone; one agent's failure never touches another group; every
-//! group ends as rows on disk or as a drop with its cause.
+//! group ends as rows that were taken for good or as a drop with its cause.
 
 mod context;
+mod contexts;
 mod dataset;
+mod driver;
 mod error;
+mod folder;
 mod group;
+mod handle;
 mod media;
 mod member;
 mod plan;
-mod run;
+mod pull;
+mod score;
+mod sink;
+mod steps;
 mod summary;
-mod write;
+mod tasks;
 
 pub use dataset::{Dataset, Task};
 pub use error::RolloutError;
-pub use group::Outcome;
+pub use folder::Folder;
+pub use group::{Outcome, Phase};
+pub use handle::{Ending, Parts, Progress, Rollout, StepRefused, View};
 pub use plan::Plan;
-pub use run::{Progress, Run};
+pub use pull::{Acknowledged, Delivery, Pull};
+pub use score::{CommandSource, Credit, Source, UrlSource};
+pub use sink::{Batch, Sink, SinkError};
+pub use steps::{StepState, StepView};
 pub use summary::Summary;
+pub use tasks::Order;

@@ -1,18 +1,18 @@
 //! One session of a group from its agent's start to its rows.
 
 use tokio::sync::oneshot;
-use verbatim_agents::{AgentFailure, Output, Seat, Told, run};
+use verbatim_agents::{AgentFailure, Output, Seat, Told};
 use verbatim_events::{Cause, Event, GroupId};
-use verbatim_samples::{Options, Rewards, Row, assemble};
 use verbatim_scheduler::{Exit, SessionId};
 use verbatim_session::{OpenOptions, Session};
 
-use crate::Task;
 use crate::context::Context;
+use crate::score::{Finished, Given, Identity};
+use crate::{Task, contexts};
 
 /// One session's end.
 pub(crate) struct Ended {
-    pub(crate) result: Result<Vec<Row>, Failed>,
+    pub(crate) result: Result<Finished, Failed>,
     pub(crate) turns: usize,
     pub(crate) sampled_tokens: usize,
 }
@@ -22,7 +22,7 @@ pub(crate) struct Failed {
     pub(crate) cause: Cause,
     pub(crate) text: String,
     /// A failure that another try may not meet.
-    again: bool,
+    pub(crate) again: bool,
 }
 
 impl Ended {
@@ -68,14 +68,16 @@ async fn session(
         Ok(opened) => opened,
         Err(full) => return Ended::without_turns(Cause::AgentNotRun, full.to_string()),
     };
+    let place = seat.place;
     let seat = Seat {
         server: context.server.clone(),
+        session: session.id().as_str().to_owned(),
         token: token.as_str().to_owned(),
         model: context.plan.model.clone(),
         mode: context.plan.mode.clone(),
         group: group.as_str().to_owned(),
     };
-    let ran = run(&context.launcher, &context.plan.agent, &seat, &task.input, told).await;
+    let ran = context.plan.agent.run(&context.launcher, &seat, &task.input, told).await;
     // The agent's processes are gone; whatever it left in flight goes with its session.
     let _ = context.sessions.close(token.as_str()).await;
     let (turns, sampled_tokens) = session.with_forest(|forest| {
@@ -83,7 +85,7 @@ async fn session(
         sampled.fold((0, 0), |(turns, tokens), length| (turns + 1, tokens + length))
     });
     let result = match ran {
-        Ok(output) => rows(context, &session, task, output),
+        Ok(output) => finished(context, &session, group, task, place, output).await,
         Err(failure) => Err(failed(&failure)),
     };
     if let Err(failed) = &result {
@@ -93,42 +95,45 @@ async fn session(
     Ended { result, turns, sampled_tokens }
 }
 
-fn rows(context: &Context, session: &Session, task: &Task, output: Output) -> Result<Vec<Row>, Failed> {
-    let mut metadata = task.input.metadata.clone();
-    metadata.extend(output.metadata);
-    metadata.insert("task".to_owned(), task.index.into());
-    let options = Options {
-        leaves: None,
-        pick: context.plan.pick,
-        max_seq_len: context.plan.max_seq_len,
-        rewards: Rewards { session: output.reward, ..Rewards::default() },
-        metadata,
-    };
+/// A session whose agent ended well.
+async fn finished(
+    context: &Context,
+    session: &Session,
+    group: &GroupId,
+    task: &Task,
+    place: u32,
+    output: Output,
+) -> Result<Finished, Failed> {
+    let mut rows = contexts::rows(context, session, task, &output).await?;
+    let (index, size) = (task.index as u64, context.plan.group_size as u64);
+    let identity = Identity { group_index: index, sample_index: index * size + u64::from(place) };
+    for row in &mut rows {
+        row.group_index = Some(identity.group_index);
+        row.sample_index = Some(identity.sample_index);
+    }
+    let named = output.records.is_some();
     for unknown in output.unknown {
         let field = format!("output.{unknown}");
         context.sessions.observers().lost(session.id(), Cause::FieldIgnored { field });
     }
-    let assembled = session.with_forest(|forest| assemble(forest, session.id(), session.group(), &options));
-    match assembled {
-        Ok(assembly) if assembly.rows.is_empty() => {
-            let text = "the agent ended without one committed turn".to_owned();
-            Err(Failed { cause: Cause::NoTurns, text, again: true })
-        }
-        Ok(assembly) => {
-            assembly.tell(session.id(), context.sessions.observers());
-            Ok(assembly.rows)
-        }
-        Err(error) => Err(Failed { cause: Cause::RowRefused, text: error.to_string(), again: false }),
-    }
+    let given = session.with_forest(|forest| {
+        Given::of(forest, &rows, (session.id(), group, &context.plan.mode), task, output.metadata, identity)
+    });
+    Ok(Finished { rows, given, named })
 }
 
 fn failed(failure: &AgentFailure) -> Failed {
     let (cause, again) = match failure {
-        AgentFailure::Exit { .. } => (Cause::AgentFailed, true),
+        AgentFailure::Exit { .. } | AgentFailure::Function(_) | AgentFailure::Remote(_) => {
+            (Cause::AgentFailed, true)
+        }
         AgentFailure::Timeout { .. } => (Cause::AgentTimeout, true),
         AgentFailure::Output(_) => (Cause::AgentOutput, true),
         AgentFailure::Cancelled => (Cause::Interrupted, false),
-        AgentFailure::Process(_) | AgentFailure::Folder(_) => (Cause::AgentNotRun, true),
+        AgentFailure::Process(_)
+        | AgentFailure::Folder(_)
+        | AgentFailure::Host(_)
+        | AgentFailure::Service(_) => (Cause::AgentNotRun, true),
     };
     Failed { cause, text: failure.to_string(), again }
 }

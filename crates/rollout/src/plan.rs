@@ -1,15 +1,17 @@
 //! What a rollout is to do.
 
-use std::path::PathBuf;
-
 use verbatim_agents::Agent;
-use verbatim_samples::{Format, Pick};
+use verbatim_samples::Pick;
+
+use crate::Credit;
 
 /// A rollout: for each task a group of sessions, for each session an agent.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Plan {
     /// How agents run.
     pub agent: Agent,
+    /// How sessions and groups are rewarded.
+    pub credit: Credit,
     /// Sessions a group, as the scheduler's rules say.
     pub group_size: usize,
     /// `train` or `eval`.
@@ -18,10 +20,6 @@ pub struct Plan {
     pub pick: Pick,
     /// No row is longer.
     pub max_seq_len: Option<usize>,
-    /// Where rows go.
-    pub folder: PathBuf,
-    /// As what.
-    pub format: Format,
     /// The model's name, for the agents.
     pub model: String,
 }

@@ -1,8 +1,15 @@
 //! What came of a rollout.
+//!
+//! The invariant: rewards are counted by session, however many rows it has; a failed session has none.
 
 use std::collections::BTreeMap;
 
+use verbatim_samples::Row;
+
 use crate::Outcome;
+
+/// A session whose reward is at least this has passed.
+const PASS: f64 = 1.0;
 
 /// Sums over groups.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -23,18 +30,22 @@ pub struct Summary {
     pub rows: usize,
     /// Tokens that carry loss.
     pub trained_tokens: usize,
-    /// Rewards of the rows that have one.
+    /// Rewards of the kept sessions that have one: the mean of a session's rows.
     pub rewards: Vec<f64>,
-    /// Groups whose rows differ in reward: those that teach something under group-normalised
+    /// Sessions of those, one of whose rows has a reward of at least 1.
+    pub passed: usize,
+    /// The other numbers of rewards that are objects, by name: their sum over sessions, and of how many.
+    pub metrics: BTreeMap<String, (f64, usize)>,
+    /// Groups whose sessions differ in reward: those that teach something under group-normalised
     /// advantages.
     pub mixed_groups: usize,
 }
 
 impl Summary {
-    /// Counts a group.
-    pub(crate) fn add(&mut self, outcome: &Outcome) {
+    /// Counts a group; `key` is the field of a reward that is the reward.
+    pub(crate) fn add(&mut self, outcome: &Outcome, key: &str) {
         self.sessions += outcome.sessions;
-        self.failed_sessions += outcome.failures.len();
+        self.failed_sessions += outcome.failed_sessions;
         self.turns += outcome.turns;
         self.sampled_tokens += outcome.sampled_tokens;
         if let Some(cause) = &outcome.dropped {
@@ -44,13 +55,37 @@ impl Summary {
         self.groups += 1;
         self.rows += outcome.rows.len();
         self.trained_tokens += outcome.rows.iter().map(|row| row.trained()).sum::<usize>();
-        let rewards: Vec<f64> = outcome.rows.iter().filter_map(|row| row.reward).collect();
+        // All rows of a session lie beside each other.
+        let sessions: Vec<_> = outcome.rows.chunk_by(|a, b| a.session == b.session).collect();
+        let rewards: Vec<f64> = sessions.iter().filter_map(|rows| mean(rows)).collect();
         self.mixed_groups += usize::from(rewards.iter().any(|reward| Some(reward) != rewards.first()));
+        let passed = |rows: &&&[Row]| rows.iter().any(|row| row.reward.is_some_and(|reward| reward >= PASS));
+        self.passed += sessions.iter().filter(passed).count();
         self.rewards.extend(rewards);
+        for rows in sessions {
+            let told = rows.iter().find_map(|row| row.metadata.get("reward")?.as_object());
+            let others = told.into_iter().flatten().filter(|(name, _)| *name != key);
+            for (name, number) in others.filter_map(|(name, value)| Some((name, value.as_f64()?))) {
+                let (sum, count) = self.metrics.entry(name.clone()).or_default();
+                *sum += number;
+                *count += 1;
+            }
+        }
     }
 
     /// The mean reward, if there is any.
     pub fn mean_reward(&self) -> Option<f64> {
         (!self.rewards.is_empty()).then(|| self.rewards.iter().sum::<f64>() / self.rewards.len() as f64)
     }
+
+    /// The share of sessions with a reward that passed, if there is any.
+    pub fn pass_rate(&self) -> Option<f64> {
+        (!self.rewards.is_empty()).then(|| self.passed as f64 / self.rewards.len() as f64)
+    }
+}
+
+/// The mean reward of a session's rows that have one.
+fn mean(rows: &[Row]) -> Option<f64> {
+    let rewards: Vec<f64> = rows.iter().filter_map(|row| row.reward).collect();
+    (!rewards.is_empty()).then(|| rewards.iter().sum::<f64>() / rewards.len() as f64)
 }

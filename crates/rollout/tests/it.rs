@@ -18,6 +18,7 @@ fn dataset(path: &Path) -> Dataset {
         path: path.to_owned(),
         input_key: "prompt".into(),
         metadata_key: Some("info".into()),
+        label_key: Some("label".into()),
         multimodal_keys: BTreeMap::new(),
         limit: None,
     }

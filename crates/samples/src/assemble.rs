@@ -18,6 +18,8 @@ pub struct Options {
     pub pick: Pick,
     /// These leaves instead, in whatever order; what is no leaf of the session is passed over.
     pub leaves: Option<Vec<NodeId>>,
+    /// These lineages instead, one row each, in their order: what the agent exported by name.
+    pub contexts: Option<Vec<Context>>,
     /// No row is longer than this many tokens.
     pub max_seq_len: Option<usize>,
     /// Rewards.
@@ -26,19 +28,34 @@ pub struct Options {
     pub metadata: Map<String, Value>,
 }
 
-/// Where rewards are known: for the session, or for the row that ends in a certain reply.
+/// A lineage that the agent exported by name.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Context {
+    /// Its last turn.
+    pub end: NodeId,
+    /// Its name, unique in the session.
+    pub name: String,
+    /// Its reward, if it has its own.
+    pub reward: Option<f64>,
+    /// Its data, laid over that of every row.
+    pub metadata: Map<String, Value>,
+}
+
+/// Where rewards are known: for the session, for the row that ends in a certain reply, for single turns.
 #[derive(Clone, Debug, Default)]
 pub struct Rewards {
     /// For every row that has none of its own.
     pub session: Option<f64>,
     /// By the id of the row's last reply.
     pub by_response: HashMap<String, f64>,
+    /// Of single turns, by the id of their reply.
+    pub by_turn: HashMap<String, f64>,
 }
 
 /// All rows of a session.
 #[derive(Clone, Debug, Default)]
 pub struct Assembly {
-    /// The rows, in the order in which their leaves were committed.
+    /// The rows, in the order in which their leaves were committed, or in that of the exported contexts.
     pub rows: Vec<Row>,
     /// Sampled tokens that train in no row, each once.
     pub unowned: Vec<Unowned>,
@@ -98,16 +115,20 @@ pub fn assemble(
     group: Option<&GroupId>,
     options: &Options,
 ) -> Result<Assembly, RowError> {
-    let leaves = match &options.leaves {
-        Some(picked) => Pick::All.leaves(forest).into_iter().filter(|leaf| picked.contains(leaf)).collect(),
-        None => options.pick.leaves(forest),
+    let ends: Vec<(NodeId, Option<&Context>)> = match (&options.contexts, &options.leaves) {
+        (Some(contexts), _) => contexts.iter().map(|context| (context.end, Some(context))).collect(),
+        (None, Some(picked)) => {
+            let leaves = Pick::All.leaves(forest).into_iter();
+            leaves.filter(|leaf| picked.contains(leaf)).map(|leaf| (leaf, None)).collect()
+        }
+        (None, None) => options.pick.leaves(forest).into_iter().map(|leaf| (leaf, None)).collect(),
     };
     if forest.head().is_none() {
         return Ok(Assembly { empty: Some(EmptyReason::NoRecords), ..Assembly::default() });
     }
     let mut spans = Spans::of(forest);
     let mut rows = Vec::new();
-    for leaf in leaves {
+    for (leaf, context) in ends {
         let path = forest.path(leaf);
         let Some(mut row) = Builder::new(&path, options.max_seq_len, &mut spans).build()? else { continue };
         row.session = session.clone();
@@ -115,14 +136,22 @@ pub fn assemble(
         row.leaf = leaf;
         let reply = row.turns.last().map(|turn| turn.response.as_str());
         let own = reply.and_then(|reply| options.rewards.by_response.get(reply)).copied();
-        row.reward = own.or(options.rewards.session);
+        row.reward = context.and_then(|context| context.reward).or(own).or(options.rewards.session);
         row.metadata = options.metadata.clone();
+        if let Some(context) = context {
+            row.name = Some(context.name.clone());
+            row.metadata.extend(context.metadata.clone());
+        }
+        for turn in &mut row.turns {
+            turn.reward = options.rewards.by_turn.get(&turn.response).copied();
+        }
         rows.push(row);
     }
     let weight = 1.0 / rows.len().max(1) as f64;
     rows.iter_mut().for_each(|row| row.weight = weight);
+    let absent = if options.contexts.is_some() { &Cause::NotExported } else { &Cause::Superseded };
     let empty = rows.is_empty().then_some(EmptyReason::AllTruncated);
-    Ok(Assembly { rows, unowned: spans.unowned(forest), empty })
+    Ok(Assembly { rows, unowned: spans.unowned(forest, absent), empty })
 }
 
 /// One row in the making.
@@ -144,7 +173,10 @@ impl<'a> Builder<'a> {
         let row = Row {
             session: SessionId::new(""),
             group: None,
+            group_index: None,
+            sample_index: None,
             leaf: NodeId(0),
+            name: None,
             tokens: Vec::with_capacity(length),
             prompt_length: 0,
             mask: Runs::default(),
@@ -156,6 +188,7 @@ impl<'a> Builder<'a> {
             turns: Vec::new(),
             status: Status::Completed,
             reward: None,
+            advantages: None,
             weight: 1.0,
             cache: CacheUse::default(),
             speculation: None,
@@ -256,6 +289,7 @@ impl<'a> Builder<'a> {
             temperature: generation.temperature,
             response: generation.response.clone(),
             at: generation.at,
+            reward: None,
         });
         self.row.status = match generation.finish {
             Finish::Stop => Status::Completed,

@@ -7,6 +7,7 @@
 //!
 //! Pure: no I/O, no async, no clock.
 
+mod advantages;
 mod assemble;
 mod error;
 mod format;
@@ -19,7 +20,8 @@ mod safetensors;
 mod spans;
 mod stored;
 
-pub use assemble::{Assembly, EmptyReason, Options, Rewards, Unowned, assemble};
+pub use advantages::{AdvantageError, Advantages};
+pub use assemble::{Assembly, Context, EmptyReason, Options, Rewards, Unowned, assemble};
 pub use error::RowError;
 pub use format::Format;
 pub use pick::Pick;

@@ -7,8 +7,8 @@ use ::parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use ::parquet::basic::{Compression, ZstdLevel};
 use ::parquet::file::properties::WriterProperties;
 use arrow::array::{
-    Array, ArrayRef, AsArray, Float32Builder, Float64Array, LargeBinaryArray, ListBuilder, RecordBatch,
-    StringArray, StringBuilder, UInt8Builder, UInt32Array, UInt32Builder,
+    Array, ArrayRef, AsArray, Float32Builder, Float64Array, Float64Builder, LargeBinaryArray, ListBuilder,
+    RecordBatch, StringArray, StringBuilder, UInt8Builder, UInt32Array, UInt32Builder, UInt64Array,
 };
 use arrow::datatypes::{Float32Type, Float64Type, UInt32Type};
 use verbatim_tokens::{Replay, TokenId};
@@ -16,9 +16,22 @@ use verbatim_tokens::{Replay, TokenId};
 use crate::stored::{Arrays, Stored};
 use crate::{Row, RowError};
 
-/// Columns: `session`, `group`, `tokens` list<u32>, `loss_mask` list<u8>, `mask_cause` list<string?>,
+/// The columns that may have no value.
+const NULLABLE: [&str; 9] = [
+    "group",
+    "group_index",
+    "sample_index",
+    "name",
+    "reward",
+    "turn_rewards",
+    "advantages",
+    "routed_experts",
+    "indexer_topk",
+];
+
+/// Columns: `session`, `group`, `group_index` u64?, `sample_index` u64?, `name` string?, `tokens` list<u32>, `loss_mask` list<u8>, `mask_cause` list<string?>,
 /// `logprobs` list<f32?>, `versions` list<string?>, `prompt_length` u32, `status`, `reward` f64?,
-/// `weight` f64, `routed_experts` binary? (`n − 1` rows × layers × top-k, little-endian; the shape is in
+/// `turn_rewards` list<f64?>? (one a turn), `advantages` list<f64>? (one a token), `weight` f64, `routed_experts` binary? (`n − 1` rows × layers × top-k, little-endian; the shape is in
 /// `verbatim.experts`), `indexer_topk` binary? (likewise), `metadata` and `verbatim` as JSON text. `verbatim` holds what reading back needs.
 pub(crate) fn write(rows: &[Row]) -> Result<Vec<u8>, RowError> {
     let batch = batch(rows)?;
@@ -35,6 +48,8 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
     let mut causes = ListBuilder::new(StringBuilder::new());
     let mut logprobs = ListBuilder::new(Float32Builder::new());
     let mut versions = ListBuilder::new(StringBuilder::new());
+    let mut advantages = ListBuilder::new(Float64Builder::new());
+    let mut turn_rewards = ListBuilder::new(Float64Builder::new());
     let (mut metadata, mut stored) = (Vec::new(), Vec::new());
     for row in rows {
         tokens.values().append_slice(TokenId::raw(&row.tokens));
@@ -52,6 +67,12 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
             (0..count).for_each(|_| versions.values().append_option(name));
         }
         versions.append(true);
+        let own = row.token_advantages();
+        advantages.values().append_slice(own.as_deref().unwrap_or_default());
+        advantages.append(own.is_some());
+        let own = row.turn_rewards();
+        own.iter().flatten().for_each(|reward| turn_rewards.values().append_option(*reward));
+        turn_rewards.append(own.is_some());
         metadata.push(serde_json::to_string(&row.metadata)?);
         stored.push(serde_json::to_string(&Stored::of(row))?);
     }
@@ -59,10 +80,15 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
         |of: fn(&Row) -> Option<&str>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<StringArray>()) };
     let numbers =
         |of: fn(&Row) -> Option<f64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<Float64Array>()) };
+    let indices =
+        |of: fn(&Row) -> Option<u64>| -> ArrayRef { Arc::new(rows.iter().map(of).collect::<UInt64Array>()) };
     let lengths: UInt32Array = rows.iter().map(|row| Some(row.prompt_length as u32)).collect();
     let columns: Vec<(&str, ArrayRef)> = vec![
         ("session", text(|row| Some(row.session.as_str()))),
         ("group", text(|row| row.group.as_ref().map(|group| group.as_str()))),
+        ("group_index", indices(|row| row.group_index)),
+        ("sample_index", indices(|row| row.sample_index)),
+        ("name", text(|row| row.name.as_deref())),
         ("tokens", Arc::new(tokens.finish())),
         ("loss_mask", Arc::new(loss_mask.finish())),
         ("mask_cause", Arc::new(causes.finish())),
@@ -79,15 +105,17 @@ fn batch(rows: &[Row]) -> Result<RecordBatch, RowError> {
             }),
         ),
         ("reward", numbers(|row| row.reward)),
+        ("turn_rewards", Arc::new(turn_rewards.finish())),
+        ("advantages", Arc::new(advantages.finish())),
         ("weight", numbers(|row| Some(row.weight))),
         ("routed_experts", payloads(rows, |row| row.experts.as_ref())),
         ("indexer_topk", payloads(rows, |row| row.indexer.as_ref())),
         ("metadata", Arc::new(StringArray::from(metadata))),
         ("verbatim", Arc::new(StringArray::from(stored))),
     ];
-    Ok(RecordBatch::try_from_iter_with_nullable(columns.into_iter().map(|(name, column)| {
-        (name, column, matches!(name, "group" | "reward" | "routed_experts" | "indexer_topk"))
-    }))?)
+    Ok(RecordBatch::try_from_iter_with_nullable(
+        columns.into_iter().map(|(name, column)| (name, column, NULLABLE.contains(&name))),
+    )?)
 }
 
 pub(crate) fn read(bytes: &[u8]) -> Result<Vec<Row>, RowError> {

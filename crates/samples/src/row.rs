@@ -5,6 +5,8 @@ use serde_json::{Map, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version};
 
+use crate::Advantages;
+
 /// One lineage as a trainer takes it: `n` tokens, each with its mask, logprob and version.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Row {
@@ -12,8 +14,15 @@ pub struct Row {
     pub session: SessionId,
     /// The session's group, if it has one.
     pub group: Option<GroupId>,
+    /// Its group's task: its place in the dataset, counted from 0.
+    pub group_index: Option<u64>,
+    /// Its session's place among all of the dataset's: the task times the sessions a group, and the place in the
+    /// group. All rows of a session have the same, and so has a retry of it.
+    pub sample_index: Option<u64>,
     /// The generation that ends the lineage.
     pub leaf: NodeId,
+    /// The name under which the agent exported it; `None` if it named none.
+    pub name: Option<String>,
     /// `n` ids: what the engine read and sampled.
     pub tokens: Vec<TokenId>,
     /// How many tokens precede the first sampled one.
@@ -37,6 +46,8 @@ pub struct Row {
     pub status: Status,
     /// Its reward, if there is one yet.
     pub reward: Option<f64>,
+    /// Its advantages, if a function of the user's gave some.
+    pub advantages: Option<Advantages>,
     /// 1 over the number of the session's rows: a session counts once, however it branched.
     pub weight: f64,
     /// Prompt tokens over all turns, and how many of them the engine had cached.
@@ -65,6 +76,9 @@ pub struct Turn {
     pub response: String,
     /// When it was committed, in milliseconds since the Unix epoch.
     pub at: u64,
+    /// Its own reward, if the agent gave one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reward: Option<f64>,
 }
 
 /// Of rows written before temperatures were.

@@ -38,15 +38,15 @@ impl Spans {
         owner
     }
 
-    /// Every sampled token that trains nowhere.
-    pub(crate) fn unowned(&self, forest: &Forest) -> Vec<Unowned> {
+    /// Every sampled token that trains nowhere; `absent` is why a turn is in no row.
+    pub(crate) fn unowned(&self, forest: &Forest, absent: &Cause) -> Vec<Unowned> {
         let turns = forest.nodes().filter_map(|(node, body)| Some((node, body.generation()?)));
         turns
             .flat_map(|(node, turn)| match self.lost.get(&node) {
                 Some(lost) => {
                     lost.iter().map(|(mask, tokens)| (node, Cause::Masked { mask: *mask }, *tokens)).collect()
                 }
-                None => vec![(node, Cause::Superseded, turn.sampled.len())],
+                None => vec![(node, absent.clone(), turn.sampled.len())],
             })
             .filter(|(_, _, tokens)| *tokens > 0)
             .map(|(node, cause, tokens)| Unowned { node, tokens, cause })

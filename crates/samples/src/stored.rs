@@ -4,20 +4,28 @@ use serde::{Deserialize, Serialize};
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version, Width};
 
-use crate::{CacheUse, Row, RowError, Status, Turn};
+use crate::{Advantages, CacheUse, Row, RowError, Status, Turn};
 
 /// A row without its arrays and its metadata. Stretches are `[value, count]` pairs.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct Stored {
     pub(crate) session: SessionId,
     pub(crate) group: Option<GroupId>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) group_index: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) sample_index: Option<u64>,
     pub(crate) leaf: NodeId,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) name: Option<String>,
     pub(crate) prompt_length: usize,
     pub(crate) mask: Vec<(Option<MaskCause>, usize)>,
     pub(crate) logprob_kind: LogprobKind,
     pub(crate) versions: Vec<(Option<Version>, usize)>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) status: Status,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) advantages: Option<Advantages>,
     pub(crate) weight: f64,
     pub(crate) cache: CacheUse,
     #[serde(default)]
@@ -49,13 +57,17 @@ impl Stored {
         Self {
             session: row.session.clone(),
             group: row.group.clone(),
+            group_index: row.group_index,
+            sample_index: row.sample_index,
             leaf: row.leaf,
+            name: row.name.clone(),
             prompt_length: row.prompt_length,
             mask: row.mask.iter().map(|(cause, count)| (*cause, count)).collect(),
             logprob_kind: row.logprob_kind,
             versions: row.versions.iter().map(|(version, count)| (version.clone(), count)).collect(),
             turns: row.turns.clone(),
             status: row.status,
+            advantages: row.advantages.clone(),
             weight: row.weight,
             cache: row.cache,
             speculation: row.speculation,
@@ -85,6 +97,12 @@ impl Stored {
         if self.prompt_length > n || self.turns.iter().any(|turn| turn.start > turn.end || turn.end > n) {
             return Err(malformed(format!("a turn lies outside the row's {n} tokens")));
         }
+        if let Some(Advantages::Turns(values)) = &self.advantages
+            && values.len() != self.turns.len()
+        {
+            let (values, turns) = (values.len(), self.turns.len());
+            return Err(malformed(format!("{turns} turns came with {values} advantages")));
+        }
         let experts = payload("routed experts", self.experts, experts, n).map_err(malformed)?;
         let indexer = payload("indexer choices", self.indexer, indexer, n).map_err(malformed)?;
         let (mut mask, mut versions) = (Runs::default(), Runs::default());
@@ -93,7 +111,10 @@ impl Stored {
         Ok(Row {
             session: self.session,
             group: self.group,
+            group_index: self.group_index,
+            sample_index: self.sample_index,
             leaf: self.leaf,
+            name: self.name,
             tokens,
             prompt_length: self.prompt_length,
             mask,
@@ -105,6 +126,7 @@ impl Stored {
             turns: self.turns,
             status: self.status,
             reward,
+            advantages: self.advantages,
             weight: self.weight,
             cache: self.cache,
             speculation: self.speculation,

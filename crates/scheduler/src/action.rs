@@ -1,12 +1,14 @@
 //! What goes into the scheduler and what comes out.
 
-use crate::{DropCause, GroupId, SessionId, Step, TurnId};
+use std::num::NonZeroUsize;
+
+use crate::{Cost, DropCause, GroupId, SessionId, Step, TurnId, Unwanted};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Input {
     /// A turn's prompt is ready. A turn of no Group names no session: the gate alone holds it.
-    Arrived(TurnId, Option<SessionId>),
+    Arrived(TurnId, Option<SessionId>, Cost),
     /// A dispatched attempt of a turn is over.
     Ended(TurnId, Ended),
     /// A turn's client or session is gone, whatever the turn is doing. If an attempt runs, its
@@ -16,14 +18,17 @@ pub enum Input {
     CloseGate(Running),
     /// Attempts may start.
     OpenGate,
-    /// The trainer wants the next step's Groups. While a step is open or draining it changes nothing.
-    OpenStep,
+    /// The trainer wants the next step's Groups: so many, or a batch as the rules have it. In mode async it is
+    /// always a batch, for which the room ahead is reckoned. While a step is open or draining it changes nothing.
+    OpenStep(Option<NonZeroUsize>),
     /// The weights that sample from now on have been trained up to this step.
     Trained(Step),
     /// A session's processes are gone and its turns are over: only now may its result be seen.
     Exited(SessionId, Exit),
-    /// The Group's result is not wanted: a filter's or a sink's decision.
-    Discard(GroupId),
+    /// The Group's rewards and advantages are there.
+    Scored(GroupId),
+    /// The Group's result is not wanted, or cannot be had.
+    Discard(GroupId, Unwanted),
     /// There is no task for the Group, and there will be none for later ones.
     Exhausted(GroupId),
     /// No Group begins from now on, and those that have not finished are dropped.
@@ -95,7 +100,11 @@ pub enum Action {
     Lease(GroupId, Step),
     /// The Group's sessions count as protected: no closing step aborts them any more.
     Protect(GroupId),
-    /// Enough of the Group's sessions succeeded, and none is left.
+    /// Enough of the Group's sessions succeeded, and none is left: find its rewards and advantages, and answer
+    /// [`Input::Scored`] or [`Input::Discard`]. It takes up no room and no agent meanwhile; a Group that is
+    /// dropped before it was answered for wants no answer.
+    Score(GroupId),
+    /// The Group was scored, and waits for its step.
     Finalise(GroupId),
     /// The Group belongs to the open step.
     Accept {

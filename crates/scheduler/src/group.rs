@@ -2,7 +2,8 @@
 //!
 //! The invariants, by construction: a Group is in one state, because it is moved from one to the next; a
 //! [`Leased`] one is made of a [`Ready`] one only, and that of a [`Preparing`] one whose barrier was
-//! crossed; a [`Finalised`] one is made of a settled one and is accepted or dropped by being consumed.
+//! crossed; a [`Scoring`] one is made of a settled one, a [`Finalised`] one of one that was scored, and that is
+//! accepted or dropped by being consumed.
 
 use std::collections::HashSet;
 use std::time::Instant;
@@ -19,10 +20,21 @@ pub enum DropCause {
     Failed,
     /// Its step was complete without it.
     Surplus,
-    /// The shell did not want its result.
-    Discarded,
+    /// The shell did not want its result, or could not have it.
+    Unwanted(Unwanted),
     /// The rollout was interrupted.
     Interrupted,
+}
+
+/// Why the shell does without a Group.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Unwanted {
+    /// Somebody said so, or its sink refused it.
+    Discarded,
+    /// It teaches nothing: a filter's or an advantage function's decision.
+    Filtered,
+    /// Its rewards or advantages could not be had.
+    NotScored,
 }
 
 /// Its agents start; their first requests are held.
@@ -51,7 +63,13 @@ pub(crate) struct Leased {
     pub(crate) protected: bool,
 }
 
-/// All its sessions have exited, and enough succeeded.
+/// All its sessions have exited, and enough succeeded. Nothing of it lives, so that it has no team.
+#[derive(Debug)]
+pub(crate) struct Scoring {
+    pub(crate) trained: Step,
+}
+
+/// It was scored.
 #[derive(Debug)]
 pub(crate) struct Finalised {
     pub(crate) group: GroupId,
@@ -97,6 +115,12 @@ impl Ready {
 }
 
 impl Leased {
+    pub(crate) fn settle(self) -> Scoring {
+        Scoring { trained: self.trained }
+    }
+}
+
+impl Scoring {
     pub(crate) fn finalise(self, group: GroupId) -> Finalised {
         Finalised { group, trained: self.trained }
     }

@@ -12,6 +12,7 @@
 //! Pure: no I/O, no async, no clock.
 
 mod action;
+mod admission;
 mod ahead;
 mod group;
 mod ids;
@@ -24,7 +25,8 @@ mod team;
 mod turns;
 
 pub use action::{Action, Ended, Exit, Input, Running, StopCause};
-pub use group::DropCause;
+pub use admission::{Budget, Cost};
+pub use group::{DropCause, Unwanted};
 pub use ids::{GroupId, SessionId, Step, TurnId};
 pub use rules::{Asked, Mode, Rules, RulesError};
 pub use scheduler::{Limits, Scheduler};

@@ -6,13 +6,15 @@ use std::time::{Duration, Instant};
 use crate::group::DropCause;
 use crate::resident::Resident;
 use crate::turns::{Closing, Turns};
-use crate::{Action, Input, Rules, SessionId};
+use crate::{Action, Budget, Input, Rules, SessionId};
 
 /// What may happen at once, and how long anything may wait.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Attempts that may run at once.
     pub turns: usize,
+    /// Tokens that may be at the engine at once; `None`: no attempt waits for others' tokens.
+    pub budget: Option<Budget>,
     /// How long a turn may wait for a permit, the gate, its Group or a resumption, without progress.
     pub hold: Duration,
 }
@@ -27,7 +29,7 @@ pub struct Scheduler {
 impl Scheduler {
     /// Nothing there yet; the gate is open, and there are no Groups.
     pub fn new(limits: Limits) -> Self {
-        Self { turns: Turns::new(limits.turns, limits.hold), resident: None }
+        Self { turns: Turns::new(limits), resident: None }
     }
 
     /// The same, with Groups to come once a step is opened.
@@ -40,7 +42,7 @@ impl Scheduler {
     /// An input about a turn, session or Group that is not known is late news and changes nothing.
     pub fn step(&mut self, now: Instant, input: Input, out: &mut Vec<Action>) {
         match input {
-            Input::Arrived(turn, session) => self.turns.arrive(turn, session, now),
+            Input::Arrived(turn, session, cost) => self.turns.arrive(turn, session, cost, now),
             Input::Ended(turn, ended) => {
                 let aborted = self.turns.end(turn, ended, now);
                 if let (Some(session), Some(resident)) = (aborted, &mut self.resident) {
@@ -55,10 +57,11 @@ impl Scheduler {
         }
         if let Some(resident) = &mut self.resident {
             match input {
-                Input::OpenStep => resident.open(out),
+                Input::OpenStep(groups) => resident.open(groups, out),
                 Input::Trained(step) => resident.trained(step),
                 Input::Exited(session, exit) => resident.exit(session, exit, out),
-                Input::Discard(group) => resident.discard(group, DropCause::Discarded, out),
+                Input::Scored(group) => resident.scored(group, out),
+                Input::Discard(group, why) => resident.discard(group, DropCause::Unwanted(why), out),
                 Input::Exhausted(group) => resident.exhaust(group),
                 Input::Interrupt => resident.interrupt(out),
                 _ => {}
@@ -106,7 +109,7 @@ impl Scheduler {
         self.resident.as_ref().map_or(0, Resident::debt)
     }
 
-    /// Groups of which something lives or may.
+    /// Groups of which something lives or may. One that is being scored is not among them.
     pub fn groups(&self) -> usize {
         self.resident.as_ref().map_or(0, Resident::resident)
     }

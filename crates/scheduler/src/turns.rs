@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::{Duration, Instant};
 
-use crate::{Action, Ended, Running, SessionId, TurnId};
+use crate::admission::Admission;
+use crate::{Action, Cost, Ended, Limits, Running, SessionId, TurnId};
 
 /// The shortest pause before a turn whose attempt yielded nothing is tried again.
 const FIRST_PAUSE: Duration = Duration::from_millis(20);
@@ -36,7 +37,9 @@ pub(crate) enum Closing {
 struct Turn {
     state: State,
     session: Option<SessionId>,
+    cost: Cost,
     deadline: Instant,
+    /// It may go from then on.
     not_before: Instant,
     pause: Duration,
 }
@@ -44,22 +47,23 @@ struct Turn {
 /// Turns in the order in which they may go on.
 #[derive(Debug)]
 pub(crate) struct Turns {
-    limit: usize,
-    hold: Duration,
+    limits: Limits,
     open: bool,
+    /// When it was last decided who goes.
+    decided: Option<Instant>,
     turns: BTreeMap<TurnId, Turn>,
     /// Held turns; those that a closing gate interrupted come first.
     queue: VecDeque<TurnId>,
 }
 
 impl Turns {
-    pub(crate) fn new(limit: usize, hold: Duration) -> Self {
-        Self { limit, hold, open: true, turns: BTreeMap::new(), queue: VecDeque::new() }
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, open: true, decided: None, turns: BTreeMap::new(), queue: VecDeque::new() }
     }
 
-    pub(crate) fn arrive(&mut self, id: TurnId, session: Option<SessionId>, now: Instant) {
-        let deadline = now + self.hold;
-        let turn = Turn { state: State::Held, session, deadline, not_before: now, pause: FIRST_PAUSE };
+    pub(crate) fn arrive(&mut self, id: TurnId, session: Option<SessionId>, cost: Cost, now: Instant) {
+        let deadline = now + self.limits.hold;
+        let turn = Turn { state: State::Held, session, cost, deadline, not_before: now, pause: FIRST_PAUSE };
         if self.turns.insert(id, turn).is_none() {
             self.queue.push_back(id);
         }
@@ -67,7 +71,7 @@ impl Turns {
 
     /// Takes the end of an attempt. The session, if it was a closing step that aborted it.
     pub(crate) fn end(&mut self, id: TurnId, ended: Ended, now: Instant) -> Option<SessionId> {
-        let hold = self.hold;
+        let hold = self.limits.hold;
         let turn = self.turns.get_mut(&id)?;
         match (turn.state, ended) {
             (State::Held, _) => None,
@@ -159,10 +163,17 @@ impl Turns {
         if !self.open {
             return;
         }
-        let mut free = self.limit.saturating_sub(self.running());
+        self.decided = Some(now);
+        let mut free = self.limits.turns.saturating_sub(self.running());
+        let mut admission = Admission::new(self.limits.budget, self.cost());
         let turns = &mut self.turns;
         self.queue.retain(|id| match turns.get_mut(id) {
-            Some(turn) if free > 0 && turn.not_before <= now && turn.session.is_none_or(&may) => {
+            Some(turn)
+                if free > 0
+                    && turn.not_before <= now
+                    && turn.session.is_none_or(&may)
+                    && admission.admits(turn.cost, turn.not_before, now) =>
+            {
                 free -= 1;
                 turn.state = State::Running;
                 out.push(Action::Dispatch(*id));
@@ -174,8 +185,10 @@ impl Turns {
 
     pub(crate) fn wake_at(&self, may: impl Fn(SessionId) -> bool) -> Option<Instant> {
         let held = self.queue.iter().filter_map(|id| self.turns.get(id));
-        let free = self.open && self.running() < self.limit;
-        let next = |turn: &Turn| match free && turn.session.is_none_or(&may) {
+        let free = self.open && self.running() < self.limits.turns;
+        // Who could have gone when that was last decided waits for others to end, not for a time.
+        let paused = |turn: &Turn| self.decided.is_none_or(|decided| decided < turn.not_before);
+        let next = |turn: &Turn| match free && paused(turn) && turn.session.is_none_or(&may) {
             true => turn.deadline.min(turn.not_before),
             false => turn.deadline,
         };
@@ -191,6 +204,12 @@ impl Turns {
     pub(crate) fn running_in_groups(&self) -> usize {
         let run = self.turns.values().filter(|turn| turn.state != State::Held);
         run.filter(|turn| turn.session.is_some()).count()
+    }
+
+    /// What the turns that run cost.
+    fn cost(&self) -> u64 {
+        let run = self.turns.values().filter(|turn| turn.state != State::Held);
+        run.fold(0, |sum, turn| sum.saturating_add(turn.cost.0))
     }
 
     pub(crate) fn running(&self) -> usize {

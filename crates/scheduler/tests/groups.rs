@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use verbatim_scheduler::{
-    Action, Asked, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler, SessionId,
-    Step, TurnId,
+    Action, Asked, Cost, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler,
+    SessionId, Step, TurnId, Unwanted,
 };
 
 fn asked() -> Asked {
@@ -37,7 +37,7 @@ struct At(Scheduler, Instant);
 
 impl At {
     fn new(asked: Asked) -> Self {
-        let limits = Limits { turns: 8, hold: Duration::from_secs(1000) };
+        let limits = Limits { turns: 8, budget: None, hold: Duration::from_secs(1000) };
         Self(Scheduler::resident(limits, Rules::new(asked).unwrap()), Instant::now())
     }
 
@@ -72,14 +72,14 @@ fn settings_that_exclude_each_other_are_refused_by_name() {
 #[test]
 fn a_group_samples_once_all_its_first_requests_are_there() {
     let mut at = At::new(Asked { group_size: 2, needed: 2, ..asked() });
-    let begun = at.on(Input::OpenStep);
+    let begun = at.on(Input::OpenStep(None));
     let launched = [Action::Launch(seat(0, 0)), Action::Launch(seat(0, 1))];
     assert_eq!(begun, [&[Action::StepOpened(Step(1)), Action::Begin(GroupId(0))][..], &launched].concat());
-    assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)))), []);
+    assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default())), []);
     // The first client goes and comes again: it has one request, not two.
     assert_eq!(at.on(Input::Left(TurnId(1))), []);
-    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(0, 1)))), []);
-    let crossed = at.on(Input::Arrived(TurnId(3), Some(seat(0, 0))));
+    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(0, 1)), Cost::default())), []);
+    let crossed = at.on(Input::Arrived(TurnId(3), Some(seat(0, 0)), Cost::default()));
     let leased = [Action::Ready(GroupId(0)), Action::Lease(GroupId(0), Step(1))];
     assert_eq!(crossed, [&leased[..], &[Action::Dispatch(TurnId(2)), Action::Dispatch(TurnId(3))]].concat());
 }
@@ -87,15 +87,19 @@ fn a_group_samples_once_all_its_first_requests_are_there() {
 #[test]
 fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
     let mut at = At::new(Asked { prelaunch: true, resident: 2, ..asked() });
-    let begun = at.on(Input::OpenStep).iter().filter(|a| matches!(a, Action::Begin(_))).count();
+    let begun = at.on(Input::OpenStep(None)).iter().filter(|a| matches!(a, Action::Begin(_))).count();
     assert_eq!(begun, 2, "as many as there is room for, though the step needs one");
-    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
     at.on(Input::Ended(TurnId(1), Ended::Over));
-    let closed = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    let scoring = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    assert!(scoring.contains(&Action::Begin(GroupId(2))), "the place that came free: {scoring:?}");
+    let closed = at.on(Input::Scored(GroupId(0)));
     assert!(closed.contains(&Action::StepClosed(Step(1))), "{closed:?}");
-    assert!(closed.contains(&Action::Begin(GroupId(2))), "the place that came free: {closed:?}");
-    assert_eq!(at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)))), [Action::Ready(GroupId(1))]);
-    let opened = at.on(Input::OpenStep);
+    assert_eq!(
+        at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)), Cost::default())),
+        [Action::Ready(GroupId(1))]
+    );
+    let opened = at.on(Input::OpenStep(None));
     let first =
         [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2)), Action::Dispatch(TurnId(2))];
     assert_eq!(opened, first, "nothing has to start first");
@@ -104,11 +108,12 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
 /// Two Groups for one place: the first finishes while the second samples.
 fn surplus(mode: &str) -> (At, Vec<Action>) {
     let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
-    at.on(Input::OpenStep);
-    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0))));
-    at.on(Input::Arrived(TurnId(2), Some(seat(1, 0))));
+    at.on(Input::OpenStep(None));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
+    at.on(Input::Arrived(TurnId(2), Some(seat(1, 0)), Cost::default()));
     at.on(Input::Ended(TurnId(1), Ended::Over));
-    let closing = at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    at.on(Input::Exited(seat(0, 0), Exit::Succeeded));
+    let closing = at.on(Input::Scored(GroupId(0)));
     assert!(closing.contains(&Action::Abort(TurnId(2))), "{closing:?}");
     assert!(!closing.contains(&Action::StepClosed(Step(1))), "an attempt runs: {closing:?}");
     (at, closing)
@@ -129,7 +134,7 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
     assert!(!closing.iter().any(|action| matches!(action, Action::Stop(..))), "{closing:?}");
     let aborted = at.on(Input::Ended(TurnId(2), Ended::Aborted { progress: true }));
     assert_eq!(aborted, [Action::StepClosed(Step(1))]);
-    let opened = at.on(Input::OpenStep);
+    let opened = at.on(Input::OpenStep(None));
     assert_eq!(opened[..2], [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2))]);
     assert_eq!(opened.last(), Some(&Action::Dispatch(TurnId(2))));
 }
@@ -137,7 +142,7 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
 #[test]
 fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
     let mut at = At::new(asked());
-    at.on(Input::OpenStep);
+    at.on(Input::OpenStep(None));
     at.1 = at.0.wake_at().unwrap();
     assert!(matches!(
         at.on(Input::Tick)[..],
@@ -146,4 +151,65 @@ fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
     let gone = at.on(Input::Exited(seat(0, 0), Exit::Failed { again: true }));
     assert_eq!(gone, [Action::Dropped(GroupId(0), DropCause::Barrier)]);
     assert_eq!(at.0.debt(), 1);
+}
+
+/// One Group in a step of one: it samples, and its agent ends well.
+fn scoring(asked: Asked) -> At {
+    let mut at = At::new(asked);
+    at.on(Input::OpenStep(None));
+    at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default()));
+    at.on(Input::Ended(TurnId(1), Ended::Over));
+    assert_eq!(at.on(Input::Exited(seat(0, 0), Exit::Succeeded)), [Action::Score(GroupId(0))]);
+    at
+}
+
+#[test]
+fn a_group_that_is_scored_takes_up_no_room_and_its_step_is_not_filled_up_for_it() {
+    let mut at = scoring(Asked { resident: 1, ..asked() });
+    assert_eq!((at.0.groups(), at.0.debt()), (0, 1));
+    assert_eq!(at.on(Input::Tick), [], "nothing begins in its place");
+    let accept = Action::Accept { group: GroupId(0), step: Step(1), is_last: true };
+    let accepted = [Action::Finalise(GroupId(0)), accept, Action::StepClosed(Step(1))];
+    assert_eq!(at.on(Input::Scored(GroupId(0))), accepted);
+    assert_eq!(at.on(Input::Scored(GroupId(0))), [], "late news");
+}
+
+#[test]
+fn a_group_that_is_not_wanted_or_not_scored_is_replaced() {
+    for why in [Unwanted::Filtered, Unwanted::NotScored] {
+        let mut at = scoring(asked());
+        let begun = at.on(Input::Discard(GroupId(0), why));
+        assert_eq!(
+            begun[..2],
+            [Action::Dropped(GroupId(0), DropCause::Unwanted(why)), Action::Begin(GroupId(1))]
+        );
+        assert_eq!(at.on(Input::Scored(GroupId(0))), [], "late news");
+    }
+}
+
+#[test]
+fn an_interrupt_waits_for_no_score() {
+    let mut at = scoring(asked());
+    let dropped = Action::Dropped(GroupId(0), DropCause::Interrupted);
+    assert_eq!(at.on(Input::Interrupt), [dropped, Action::StepClosed(Step(1))]);
+    assert!(at.0.is_over());
+}
+
+#[test]
+fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_partial() {
+    for mode in ["sync", "partial"] {
+        let mut at = At::new(Asked { mode: mode.into(), over_sampling: 1, ..asked() });
+        at.on(Input::OpenStep(None));
+        for group in 0..2 {
+            at.on(Input::Arrived(TurnId(group), Some(seat(group, 0)), Cost::default()));
+            at.on(Input::Ended(TurnId(group), Ended::Over));
+            at.on(Input::Exited(seat(group, 0), Exit::Succeeded));
+        }
+        let closed = at.on(Input::Scored(GroupId(1)));
+        let dropped = closed.contains(&Action::Dropped(GroupId(0), DropCause::Surplus));
+        assert_eq!(dropped, mode == "sync", "{closed:?}");
+        at.on(Input::OpenStep(None));
+        let late = at.on(Input::Scored(GroupId(0)));
+        assert_eq!(late.is_empty(), mode == "sync", "{late:?}");
+    }
 }

@@ -4,12 +4,12 @@ use std::collections::HashSet;
 use std::time::{Duration, Instant};
 
 use proptest::prelude::*;
-use verbatim_scheduler::{Action, Ended, Input, Limits, Running, Scheduler, TurnId};
+use verbatim_scheduler::{Action, Cost, Ended, Input, Limits, Running, Scheduler, TurnId};
 
 const HOLD: Duration = Duration::from_secs(10);
 
 fn scheduler(turns: usize) -> Scheduler {
-    Scheduler::new(Limits { turns, hold: HOLD })
+    Scheduler::new(Limits { turns, budget: None, hold: HOLD })
 }
 
 fn step(scheduler: &mut Scheduler, now: Instant, input: Input) -> Vec<Action> {
@@ -21,8 +21,11 @@ fn step(scheduler: &mut Scheduler, now: Instant, input: Input) -> Vec<Action> {
 #[test]
 fn turns_run_in_order_as_permits_come_free() {
     let (mut s, now) = (scheduler(1), Instant::now());
-    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(1), None)), [Action::Dispatch(TurnId(1))]);
-    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(2), None)), []);
+    assert_eq!(
+        step(&mut s, now, Input::Arrived(TurnId(1), None, Cost::default())),
+        [Action::Dispatch(TurnId(1))]
+    );
+    assert_eq!(step(&mut s, now, Input::Arrived(TurnId(2), None, Cost::default())), []);
     assert_eq!(step(&mut s, now, Input::Ended(TurnId(1), Ended::Over)), [Action::Dispatch(TurnId(2))]);
 }
 
@@ -30,7 +33,7 @@ fn turns_run_in_order_as_permits_come_free() {
 fn a_closing_gate_holds_what_runs_and_reopens_it_first() {
     let (mut s, now) = (scheduler(2), Instant::now());
     for id in 1..=3 {
-        step(&mut s, now, Input::Arrived(TurnId(id), None));
+        step(&mut s, now, Input::Arrived(TurnId(id), None, Cost::default()));
     }
     assert_eq!(
         step(&mut s, now, Input::CloseGate(Running::Abort)),
@@ -46,7 +49,7 @@ fn a_closing_gate_holds_what_runs_and_reopens_it_first() {
 #[test]
 fn an_attempt_that_yields_nothing_is_tried_again_after_a_pause_until_the_deadline() {
     let (mut s, start) = (scheduler(1), Instant::now());
-    let mut actions = step(&mut s, start, Input::Arrived(TurnId(1), None));
+    let mut actions = step(&mut s, start, Input::Arrived(TurnId(1), None, Cost::default()));
     let (mut now, mut tries) = (start, 0);
     while actions != [Action::Expire(TurnId(1))] {
         if actions == [Action::Dispatch(TurnId(1))] {
@@ -97,7 +100,7 @@ proptest! {
         let drain = std::iter::repeat_n(Step::End(0), 400).chain([Step::Open]).chain(std::iter::repeat_n(Step::End(0), 400));
         for action in history.into_iter().chain([Step::Open]).chain(drain) {
             let input = match action {
-                Step::Arrive => { next += 1; known.insert(TurnId(next)); Input::Arrived(TurnId(next), None) }
+                Step::Arrive => { next += 1; known.insert(TurnId(next)); Input::Arrived(TurnId(next), None, Cost::default()) }
                 Step::End(i) if !running.is_empty() => {
                     let turn = running.remove(i % running.len());
                     known.remove(&turn);

@@ -132,7 +132,7 @@ async fn follow(
 
 /// What the line of a linear session began with: it goes on whatever tools a request sends, and is found
 /// under its first ones.
-fn line(session: &Session) -> Option<Arc<Setup>> {
+pub(crate) fn line(session: &Session) -> Option<Arc<Setup>> {
     session.with_forest(|forest| {
         let head = forest.head().filter(|_| forest.lineage() == Lineage::Linear)?;
         forest.setup(forest.path(head).first()?.id)
@@ -170,7 +170,7 @@ fn before(session: &Session, base: Base) -> Option<Base> {
     })
 }
 
-fn parse(
+pub(crate) fn parse(
     session: &Session,
     wire: &dyn Wire,
     range: std::ops::Range<usize>,
@@ -180,7 +180,7 @@ fn parse(
 }
 
 /// Looks candidates up under the lock and judges them outside it.
-async fn find(
+pub(crate) async fn find(
     session: &Session,
     wire: &(dyn Wire + Sync),
     base: Option<NodeId>,
@@ -232,7 +232,7 @@ fn placed(
 }
 
 /// The request's tools and template arguments, the server's own arguments laid under them.
-fn root(shared: &Shared, wire: &dyn Wire, lost: &mut Vec<Cause>) -> Result<Setup, TurnError> {
+pub(crate) fn root(shared: &Shared, wire: &dyn Wire, lost: &mut Vec<Cause>) -> Result<Setup, TurnError> {
     let mut setup = wire.setup(lost)?;
     for (name, value) in &shared.settings.template {
         setup.template.entry(name.clone()).or_insert_with(|| value.clone());

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
 use tokio::sync::{Notify, mpsc};
-use verbatim_scheduler::{Action, Ended, Input, Limits, Running, Scheduler, SessionId, TurnId};
+use verbatim_scheduler::{Action, Cost, Ended, Input, Limits, Running, Scheduler, SessionId, TurnId};
 
 use crate::Settings;
 
@@ -48,7 +48,7 @@ pub(crate) struct Ticket {
 impl Dispatcher {
     /// Starts the shell's clock on the current runtime; it ends with the last clone.
     pub(crate) fn start(settings: &Settings) -> Self {
-        let limits = Limits { turns: settings.turns, hold: settings.hold };
+        let limits = Limits { turns: settings.turns, budget: settings.budget, hold: settings.hold };
         let scheduler = match &settings.resident {
             Some(rules) => Scheduler::resident(limits, rules.clone()),
             None => Scheduler::new(limits),
@@ -73,11 +73,11 @@ impl Dispatcher {
     }
 
     /// Enters a turn, which may be a Group's.
-    pub(crate) fn arrive(&self, seat: Option<SessionId>) -> Ticket {
+    pub(crate) fn arrive(&self, seat: Option<SessionId>, cost: Cost) -> Ticket {
         let id = TurnId(self.0.next.fetch_add(1, Ordering::Relaxed));
         let (sender, orders) = mpsc::unbounded_channel();
         self.0.core().turns.insert(id, sender);
-        self.0.step(Input::Arrived(id, seat));
+        self.0.step(Input::Arrived(id, seat, cost));
         Ticket { shell: Arc::clone(&self.0), id, orders }
     }
 
@@ -97,6 +97,11 @@ impl Dispatcher {
     /// Whether no step can come any more.
     pub fn is_over(&self) -> bool {
         self.0.core().scheduler.is_over()
+    }
+
+    /// Groups that the open step still needs.
+    pub fn debt(&self) -> usize {
+        self.0.core().scheduler.debt()
     }
 
     /// Starts no attempt from now on; turns whose attempts are aborted are held.

@@ -56,6 +56,9 @@ pub enum TurnError {
         /// What it failed with.
         problem: String,
     },
+    /// Sessions are sampled with published adapters, and there is none.
+    #[error("no adapter is published: the trainer names one with POST /control/adapters")]
+    NoAdapter,
     /// The session closed meanwhile.
     #[error("the session is closed")]
     Closed,
@@ -77,6 +80,7 @@ impl TurnError {
             | Self::Refused(_)
             | Self::Render(_)
             | Self::ContextLength { .. }
+            | Self::NoAdapter
             | Self::Full { .. } => None,
         }
     }

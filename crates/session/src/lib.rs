@@ -8,6 +8,7 @@
 //! ask the scheduler → attempts at the engine → commit. What is decided is decided in pure crates;
 //! this one carries it out.
 
+mod adapters;
 mod attach;
 mod attempt;
 mod calls;
@@ -16,11 +17,13 @@ mod dispatch;
 mod ended;
 mod error;
 mod feed;
+mod locate;
 mod matching;
 mod openings;
 mod pinned;
 mod prepare;
 mod retry;
+mod salt;
 mod sampling;
 mod session;
 mod sessions;
@@ -31,6 +34,7 @@ mod token;
 mod turn;
 mod unread;
 
+pub use adapters::{Adapter, Kept};
 pub use calls::Sent;
 pub use dispatch::Dispatcher;
 pub use error::TurnError;
@@ -42,4 +46,4 @@ pub use settings::{Quota, SamplingDefaults, Settings, ToolsDrift};
 pub use spill::SpillOptions;
 pub use token::SessionToken;
 pub use turn::{Asked, Committed, Reply, SampledToken, TurnEvent};
-pub use verbatim_scheduler::Running;
+pub use verbatim_scheduler::{Budget, Running};

@@ -195,6 +195,9 @@ fn finish(
     }
     let room = u32::try_from(context - prompt.len()).unwrap_or(u32::MAX);
     let mut params = shared.settings.sampling.complete(sampling, room, shared.family.stop_ids());
+    if shared.settings.adapters {
+        shared.adapters.bind(session)?;
+    }
     params.lora = session.lora().cloned();
     if capabilities.stop_strings {
         params.stop.clone_from(&sampling.stop);

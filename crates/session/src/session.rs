@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio_util::sync::CancellationToken;
@@ -20,7 +20,7 @@ use crate::{Matching, OpenOptions};
 pub struct Session {
     id: SessionId,
     group: Option<GroupId>,
-    lora: Option<Arc<str>>,
+    lora: OnceLock<Arc<str>>,
     seat: Option<Seat>,
     matching: Matching,
     opened: i64,
@@ -52,7 +52,7 @@ impl Session {
         Self {
             id,
             group: options.group,
-            lora: options.lora,
+            lora: options.lora.map_or_else(OnceLock::new, OnceLock::from),
             seat: options.seat,
             matching,
             opened,
@@ -75,9 +75,14 @@ impl Session {
         self.group.as_ref()
     }
 
-    /// The adapter that it is sampled with; `None` is the base model.
+    /// The adapter that it is sampled with; `None` is the base model, or that its first turn is to come.
     pub fn lora(&self) -> Option<&Arc<str>> {
-        self.lora.as_ref()
+        self.lora.get()
+    }
+
+    /// Binds it to an adapter, for good.
+    pub(crate) fn bind(&self, adapter: &Arc<str>) {
+        self.lora.get_or_init(|| Arc::clone(adapter));
     }
 
     /// Its place in a Group that the scheduler knows.

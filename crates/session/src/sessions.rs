@@ -10,8 +10,10 @@ use verbatim_families::Family;
 use verbatim_forest::{Forest, Lineage};
 use verbatim_scheduler::SessionId as Seat;
 
+use crate::adapters::Adapters;
 use crate::ended::Ended;
 use crate::openings::Openings;
+use crate::salt::Salt;
 use crate::spill::Spill;
 use crate::token::TokenHash;
 use crate::{Dispatcher, Matching, Session, SessionToken, Settings};
@@ -68,6 +70,8 @@ pub(crate) struct Shared {
     pub(crate) settings: Settings,
     pub(crate) openings: Openings,
     pub(crate) spill: Spill,
+    pub(crate) adapters: Adapters,
+    pub(crate) salt: Salt,
     table: RwLock<Table>,
 }
 
@@ -84,6 +88,13 @@ impl Shared {
 
     fn table_mut(&self) -> RwLockWriteGuard<'_, Table> {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Open sessions that are sampled with this adapter.
+    pub(crate) fn bound_to(&self, adapter: &str) -> usize {
+        let table = self.table();
+        let bound = |session: &&Arc<Session>| session.lora().is_some_and(|lora| &**lora == adapter);
+        table.open.values().filter(bound).count()
     }
 
     /// Takes a session out, remembers how it ended, and waits until nothing of it runs.
@@ -132,9 +143,20 @@ impl Sessions {
         let dispatcher = Dispatcher::start(&settings);
         let openings = Openings::default();
         let spill = Spill::new(settings.spill.clone());
-        let table = RwLock::default();
-        let shared =
-            Arc::new(Shared { family, engine, dispatcher, observers, settings, openings, spill, table });
+        let first = engine.capabilities().version.as_ref().filter(|_| settings.salted);
+        let salt = Salt::new(first);
+        let shared = Arc::new(Shared {
+            family,
+            engine,
+            dispatcher,
+            observers,
+            settings,
+            openings,
+            spill,
+            adapters: Adapters::default(),
+            salt,
+            table: RwLock::default(),
+        });
         if let Some(idle) = shared.settings.quota.idle {
             tokio::spawn(reclaim(Arc::downgrade(&shared), idle));
         }

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use verbatim_dialects::Sampling;
 use verbatim_engine::Params;
 use verbatim_forest::Lineage;
-use verbatim_scheduler::Rules;
+use verbatim_scheduler::{Budget, Rules};
 use verbatim_tokens::TokenId;
 
 use crate::{Matching, SpillOptions};
@@ -32,8 +32,17 @@ pub struct Settings {
     pub sampling: SamplingDefaults,
     /// What the sampler does whatever a request says.
     pub pinned: Sampling,
+    /// Whether sessions are sampled with the adapters that a trainer publishes.
+    pub adapters: bool,
+    /// Whether engines keep prefixes of one policy version from another's.
+    pub salted: bool,
     /// Turns that may be at the engine at once.
     pub turns: usize,
+    /// Tokens that may be at the engine at once, prompts and what is expected to be sampled; `None`: turns alone
+    /// are counted.
+    pub budget: Option<Budget>,
+    /// The most tokens that a turn is expected to sample, where the budget is reckoned.
+    pub decode_cap: u32,
     /// How Groups are rolled out; `None`: there are none.
     pub resident: Option<Rules>,
     /// How long a turn may be held without progress.
@@ -110,6 +119,10 @@ impl Default for Settings {
             sampling: SamplingDefaults::default(),
             pinned: Sampling::default(),
             turns: 256,
+            adapters: false,
+            salted: false,
+            budget: None,
+            decode_cap: 1024,
             resident: None,
             hold: Duration::from_secs(600),
             grace: Duration::from_secs(10),

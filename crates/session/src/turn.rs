@@ -9,7 +9,7 @@ use verbatim_dialects::{Sampling, Wire};
 use verbatim_engine::EngineError;
 use verbatim_events::{Cause, Generated, NodeId, Timings, TurnCommitted};
 use verbatim_families::{Parsed, Parser, Part, Scene};
-use verbatim_scheduler::Ended;
+use verbatim_scheduler::{Cost, Ended};
 use verbatim_tokens::{Replay, TokenId};
 
 use crate::attempt::{Attempt, Patience};
@@ -216,7 +216,10 @@ impl Turn {
         let kind = shared.engine.capabilities().logprobs;
         let mut live = Live::new(kind, request.params.max_tokens, (self.fresh)(), stops);
 
-        let mut ticket = shared.dispatcher.arrive(self.session.seat());
+        // However it is cut into attempts, what it read and what it may sample stay the same.
+        let sampled = request.params.max_tokens.min(shared.settings.decode_cap);
+        let cost = Cost(request.prompt.len() as u64 + u64::from(sampled));
+        let mut ticket = shared.dispatcher.arrive(self.session.seat(), cost);
         let finish = loop {
             self.hold(&mut ticket).await?;
             let (cause, progress) = match self.attempt(&mut ticket, &mut live, &request).await? {

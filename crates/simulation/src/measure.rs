@@ -19,6 +19,8 @@ pub struct Measured {
     pub accepted: usize,
     /// Groups that were dropped because their step was complete.
     pub surplus: usize,
+    /// Groups that the shell did without.
+    pub unwanted: usize,
     /// Groups that were dropped for any other cause.
     pub dropped: usize,
     /// Tokens of accepted Groups.

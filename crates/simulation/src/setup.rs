@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
 use rand_chacha::ChaCha8Rng;
-use verbatim_scheduler::{Asked, Running};
+use verbatim_scheduler::{Asked, Budget, Running};
 
 use crate::Tail;
 
@@ -17,6 +17,8 @@ pub struct Setup {
     pub asked: Asked,
     /// Attempts that the engine runs at once.
     pub permits: usize,
+    /// Tokens that the engine holds at once.
+    pub budget: Option<Budget>,
     /// How long a turn may be held.
     pub hold: Duration,
     /// Tasks that there are.
@@ -40,6 +42,8 @@ pub struct Workload {
     pub tokens: Tail,
     /// Seconds of a tool call.
     pub tool: Tail,
+    /// Seconds from a Group's last exit to its rewards.
+    pub score: Tail,
     /// Tokens a second of one attempt, however many run.
     pub rate: f64,
     /// Seconds of an attempt before its first token, for each token that was there before it.
@@ -74,8 +78,12 @@ pub struct Faults {
     pub abort_finishes: f64,
     /// A request's client goes away and asks again.
     pub client_retries: f64,
-    /// A Group's result is not wanted.
+    /// A Group's result is not wanted, whatever it is doing.
     pub discards: f64,
+    /// A Group's rewards cannot be had.
+    pub score_fails: f64,
+    /// A filter does not want a scored Group.
+    pub filters: f64,
     /// Seconds between the engine's restarts; 0 is never.
     pub restart_every: f64,
     /// Seconds between pauses from outside; 0 is never.
@@ -117,11 +125,16 @@ impl Setup {
         let enough = batch * steps as usize;
         let tasks =
             if random.random_bool(0.5) { 40 * (enough + 4) } else { random.random_range(1..=enough + 2) };
+        let budget = random.random_bool(0.4).then(|| Budget {
+            tokens: random.random_range(100..4000),
+            patience: Duration::from_secs(random.random_range(0..60)),
+        });
         let faults = if random.random_bool(0.25) { Faults::default() } else { Faults::drawn(random) };
         Self {
             seed,
             asked,
             permits: random.random_range(1..=8),
+            budget,
             hold: Duration::from_secs(random.random_range(120..2000)),
             tasks: if steps == 4 && random.random_bool(0.5) { tasks } else { tasks.min(enough + 20) },
             workload: Workload {
@@ -129,6 +142,7 @@ impl Setup {
                 turns: Tail { median: 2.0, sigma: 0.5, most: 6.0 },
                 tokens: Tail { median: 60.0, sigma: 1.0, most: 2000.0 },
                 tool: Tail { median: 2.0, sigma: 1.0, most: 60.0 },
+                score: Tail { median: 4.0, sigma: 1.5, most: 200.0 },
                 rate: 20.0,
                 prefill: 0.001,
             },
@@ -154,6 +168,8 @@ impl Faults {
             abort_finishes: some(0.5),
             client_retries: some(0.3),
             discards: some(0.3),
+            score_fails: some(0.3),
+            filters: some(0.3),
             restart_every: some(200.0),
             pause_every: some(30.0),
             interrupt_at: some(600.0),

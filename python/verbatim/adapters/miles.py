@@ -18,11 +18,12 @@ def miles_sample(
     group_index: int | None = None,
     label: str | None = None,
 ) -> dict[str, Any]:
-    """A row in Miles' field names. Identity (`index`, `group_index`, `prompt`, `label`) is the driver's."""
+    """A row in Miles' field names. Identity (`prompt`, `label`, `index`, `group_index`) is the driver's; where it
+    gives no numbers, they are the row's own."""
     start = row.prompt_length
     return {
-        "group_index": group_index,
-        "index": index,
+        "group_index": row.group_index if group_index is None else group_index,
+        "index": row.sample_index if index is None else index,
         "prompt": prompt,
         "tokens": row.tokens,
         "response": row.response or "",
@@ -61,9 +62,15 @@ def wide(replay: NDArray[Any] | None) -> NDArray[numpy.int32] | None:
 
 def identity(row: Row) -> dict[str, Any]:
     """Where a row is from, for trainers that have no field for it."""
-    return {
+    known = {
         "verbatim_session": row.session,
         "verbatim_group": row.group,
         "verbatim_leaf": row.leaf,
         "verbatim_weight": row.weight,
     }
+    credit = {
+        "verbatim_name": row.name,
+        "verbatim_advantages": row.advantages,
+        "verbatim_turn_rewards": row.turn_rewards,
+    }
+    return known | {name: value for name, value in credit.items() if value is not None}

@@ -28,25 +28,24 @@ def transferqueue_columns(
     """The columns of a batch.
 
     All rows of a session share a `sample_indices`; `sample_index` and `group_index` map sessions and groups to
-    the trainer's numbers, else they are numbered as they come. `sample_index_mask_sums` is the number of trained
-    tokens over all rows of the session. Raises ValueError for a row without a reward: a column of numbers cannot
-    say that one is unknown.
+    the trainer's numbers, else they are the rows' own, else they are numbered as they come. `rewards` are the
+    advantages where rows have them: one number, or one a token of the response. `sample_index_mask_sums` is the
+    number of trained tokens over all rows of the session. Raises ValueError for a row with neither a reward nor
+    advantages: a column of numbers cannot say that one is unknown.
     """
-    if any(row.reward is None for row in rows):
-        raise ValueError("a row has no reward; reward its session before it is put")
-    sessions = numbered([row.session for row in rows], sample_index)
-    groups = numbered([row.group for row in rows], group_index)
+    if any(row.reward is None and row.advantages is None for row in rows):
+        raise ValueError("a row has no reward and no advantages; reward its session before it is put")
+    sessions = numbered([row.session for row in rows], [row.sample_index for row in rows], sample_index)
+    groups = numbered([row.group for row in rows], [row.group_index for row in rows], group_index)
     order = sorted(range(len(rows)), key=lambda at: (sessions[at], at))
     rows, sessions, groups = [rows[at] for at in order], [sessions[at] for at in order], [groups[at] for at in order]
     sums: dict[int, int] = {}
     for row, session in zip(rows, sessions):
         sums[session] = sums.get(session, 0) + sum(row.loss_mask)
-    rewards = [row.reward for row in rows]
     fields: dict[str, list[Any]] = {
         "tokens": [numpy.asarray(row.tokens, numpy.int64) for row in rows],
         "response_lengths": [row.response_length for row in rows],
-        "rewards": rewards,
-        "raw_reward": rewards,
+        "rewards": [credit(row) for row in rows],
         "group_index": groups,
         "truncated": [int(row.status == "truncated") for row in rows],
         "sample_indices": sessions,
@@ -57,6 +56,8 @@ def transferqueue_columns(
             numpy.asarray(row.filled_logprobs()[row.prompt_length :], numpy.float32) for row in rows
         ],
     }
+    if all(row.reward is not None for row in rows):
+        fields["raw_reward"] = [row.reward for row in rows]
     if rows and all(row.routed_experts is not None for row in rows):
         fields["rollout_routed_experts"] = [flat(row) for row in rows]
     meta = [
@@ -71,9 +72,22 @@ def flat(row: Row) -> Any:
     return row.routed_experts.reshape(len(row.routed_experts), -1).astype(numpy.int32)
 
 
-def numbered(names: Sequence[str | None], given: Mapping[str, int] | None) -> list[int]:
-    """A number for each name: the given one, else in the order of first appearance; no name is 0."""
+def credit(row: Row) -> Any:
+    """What a row's tokens are trained with: its advantages, else its reward."""
+    if isinstance(row.advantages, list):
+        return numpy.asarray((row.token_advantages or [])[row.prompt_length :], numpy.float32)
+    return row.reward if row.advantages is None else row.advantages
+
+
+def numbered(
+    names: Sequence[str | None], own: Sequence[int | None], given: Mapping[str, int] | None
+) -> list[int]:
+    """A number for each name: the given one, else the row's own if all have one, else in the order of first
+    appearance; no name is 0."""
     if given is not None:
         return [given[name] if name is not None else 0 for name in names]
+    known = [number for number in own if number is not None]
+    if len(known) == len(names):
+        return known
     seen: dict[str, int] = {}
     return [seen.setdefault(name, len(seen)) if name is not None else 0 for name in names]

@@ -20,6 +20,7 @@ def trl_rollouts(rows: Sequence[Row]) -> dict[str, list[Any]]:
         "logprobs": [row.filled_logprobs()[row.prompt_length :] for row in rows],
         "env_mask": [row.loss_mask[row.prompt_length :] for row in rows],
         "verbatim_reward": [row.reward for row in rows],
+        "verbatim_advantages": [row.advantages for row in rows],
         "verbatim_status": [row.status for row in rows],
         "verbatim_session": [row.session for row in rows],
         "verbatim_metadata": [row.metadata for row in rows],

@@ -12,6 +12,7 @@ import httpx
 from verbatim import codec
 from verbatim.client.attempts import Attempts, Retry
 from verbatim.client.wire import (
+    Answer,
     Call,
     Deadlines,
     control_key,
@@ -81,6 +82,10 @@ class Client:
 
         Raises ApiError, TransportFailed, DeadlineExceeded.
         """
+        return self.exchange(call, seconds).body
+
+    def exchange(self, call: Call, seconds: float) -> Answer:
+        """As `send`: the whole reply."""
         attempts = Attempts(self._retry, seconds)
         while True:
             try:
@@ -94,7 +99,7 @@ class Client:
                 error = refused
             time.sleep(attempts.failed(error))
 
-    def _once(self, call: Call, attempts: Attempts) -> bytes:
+    def _once(self, call: Call, attempts: Attempts) -> Answer:
         url = f"{self.url}{call.path}"
         with self._http.stream(call.method, url, json=call.body, timeout=attempts.left()) as reply:
             body = bytearray()
@@ -102,7 +107,7 @@ class Client:
                 body += piece
                 attempts.left()
         if reply.is_success:
-            return bytes(body)
+            return Answer(reply.status_code, reply.headers, bytes(body))
         samples = call.path.endswith("/samples")
         raise refusal(reply.status_code, reply.headers.get("x-should-retry"), bytes(body), samples)
 

@@ -34,6 +34,15 @@ class Call:
     body: dict[str, Any] | None = None
 
 
+@dataclass(frozen=True)
+class Answer:
+    """A reply that is no refusal."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
 def said(**given: Any) -> dict[str, Any]:
     """What was given, without what was left out."""
     return {name: value for name, value in given.items() if value is not None}

@@ -3,21 +3,17 @@
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, bail, ensure};
+use anyhow::ensure;
 use comfy_table::Table;
 use comfy_table::presets::NOTHING;
 use indicatif::{ProgressBar, ProgressStyle};
-use tokio_util::sync::CancellationToken;
-use verbatim_agents::Agent;
 use verbatim_gateway::{Access, ControlKey};
-use verbatim_process::Launcher;
-use verbatim_rollout::{Dataset, Outcome, Plan, Progress, Run, Summary};
-use verbatim_samples::{Format, Pick};
-use verbatim_scheduler::{Asked, Rules};
+use verbatim_rollout::{Outcome, Progress, Rollout, Summary};
 
 use crate::args;
-use crate::config::{AgentConfig, Config, DatasetConfig, Origin};
+use crate::config::Origin;
 use crate::model;
+use crate::rollout::{Driven, Prepared};
 use crate::telemetry::Telemetry;
 use crate::wiring::{Service, interruption, quoted, settings};
 
@@ -39,14 +35,9 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     if origin == Origin::Default {
         config.server.listen = "127.0.0.1:0".into();
     }
-    let file = args.rollout.display();
-    let dataset = config.dataset.clone().with_context(|| format!("{file}: section [dataset] is missing"))?;
-    let agent = config.agent.clone().with_context(|| format!("{file}: section [agent] is missing"))?;
     let _telemetry = Telemetry::start(&config.log)?;
-    let tasks = dataset_of(dataset).read()?;
-    ensure!(!tasks.is_empty(), "the dataset is empty");
-    let rules = rules(&config, &agent, tasks.len()).context("section [rollout]")?;
-    set_up(&agent)?;
+    let prepared = Prepared::new(&config, &args.rollout, Driven::ByItself).await?;
+    let folder = prepared.folder.clone();
 
     let began = Instant::now();
     let loaded = model::load(&config).await?;
@@ -54,34 +45,32 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     // A key that nobody is told: agents cannot open sessions or read other sessions' rows.
     let control = ControlKey::new(&format!("{:032x}", rand::random::<u128>()))?;
     let access = Access { key: Some(control), trusted: Vec::new() };
-    let service = Service::start(&config, &loaded, access, Some(rules)).await?;
-    let plan = plan(&config, &agent, &loaded.model)?;
-    let folder = plan.folder.clone();
-    let run = Run::new(plan, service.sessions.clone(), Launcher::this()?, service.url.clone());
+    let bar = Bar::new(prepared.groups.unwrap_or_default());
+    let progress = Box::new(bar.clone());
+    let (service, started) = Service::with_rollout(&config, &loaded, access, prepared, progress).await?;
+    let rollout = started.control.rollout.clone();
 
     let interrupted = interruption()?;
-    let stop = CancellationToken::new();
-    let mut bar = Bar::new(tasks.len());
+    tokio::pin!(interrupted);
     let began = Instant::now();
-    let summary = {
-        let running = run.tasks(tasks, &mut bar, &stop);
-        tokio::pin!(running);
-        tokio::select! {
-            summary = &mut running => summary,
-            () = interrupted => {
-                eprintln!("\ninterrupted: ending agents; finished groups stay in {}", folder.display());
-                stop.cancel();
-                running.await
-            }
+    let was_interrupted = tokio::select! {
+        () = steps(&rollout) => false,
+        () = &mut interrupted => {
+            let kept = folder.as_deref().map(|folder| folder.display().to_string()).unwrap_or_default();
+            eprintln!("\ninterrupted: ending agents; finished groups stay in {kept}");
+            true
         }
     };
+    rollout.stop();
+    let summary = started.ending.await?;
     bar.0.finish_and_clear();
     service.stop().await;
     let summary = summary?;
     println!("{}", table(&summary, began.elapsed()));
-    let folder = std::fs::canonicalize(&folder).unwrap_or(folder);
-    println!("rows: {}", folder.display());
-    let code = if stop.is_cancelled() {
+    if let Some(folder) = folder {
+        println!("rows: {}", std::fs::canonicalize(&folder).unwrap_or(folder).display());
+    }
+    let code = if was_interrupted {
         ExitCode::from(130)
     } else if summary.groups == 0 {
         eprintln!("no group was kept; the warnings above say why");
@@ -92,87 +81,17 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     Ok(code)
 }
 
-fn dataset_of(config: DatasetConfig) -> Dataset {
-    Dataset {
-        path: config.path,
-        input_key: config.input_key,
-        metadata_key: config.metadata_key,
-        multimodal_keys: config.multimodal_keys,
-        limit: config.limit,
+/// One step after the other; nobody trains in between.
+async fn steps(rollout: &Rollout) {
+    while let Ok(step) = rollout.open(None).await {
+        if rollout.done(step).await.is_none() {
+            return;
+        }
+        rollout.trained(step);
     }
 }
 
-/// Runs the agent's set-up command.
-fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
-    let Some(command) = &agent.setup else { return Ok(()) };
-    eprintln!("setting the agent up: {command}");
-    let status = std::process::Command::new("/bin/bash")
-        .args(["-c", command])
-        .current_dir(&agent.cwd)
-        .status()
-        .with_context(|| format!("cannot run agent.setup in {}", agent.cwd.display()))?;
-    ensure!(status.success(), "agent.setup ended with {status}: {command}");
-    Ok(())
-}
-
-/// How groups are rolled out, over so many tasks.
-fn rules(config: &Config, agent: &AgentConfig, tasks: usize) -> anyhow::Result<Rules> {
-    let rollout = &config.rollout;
-    let batch = if rollout.batch == 0 { tasks } else { rollout.batch };
-    let agents = agent.concurrency.max(1);
-    let size = rollout.group_size;
-    let resident = match rollout.resident {
-        // One more than agents need, so that none idles while a group ends.
-        0 => agents.div_ceil(size.max(1)) + 1,
-        resident => resident,
-    };
-    Ok(Rules::new(Asked {
-        mode: rollout.mode.clone(),
-        staleness: (rollout.staleness > 0).then_some(rollout.staleness),
-        max_aborted_count: (rollout.max_aborted_count > 0).then_some(rollout.max_aborted_count),
-        group_size: size,
-        needed: if rollout.keep_at_least == 0 { size } else { rollout.keep_at_least },
-        retries: rollout.retries,
-        batch,
-        over_sampling: rollout.over_sampling,
-        resident,
-        agents,
-        prelaunch: rollout.prelaunch,
-        barrier: (rollout.barrier_seconds > 0).then(|| Duration::from_secs(rollout.barrier_seconds)),
-        agent_time: Duration::from_secs(agent.timeout_seconds),
-        steps: Some(tasks.div_ceil(batch) as u64),
-    })?)
-}
-
-fn plan(config: &Config, agent: &AgentConfig, model: &str) -> anyhow::Result<Plan> {
-    let rollout = &config.rollout;
-    let cwd =
-        std::fs::canonicalize(&agent.cwd).with_context(|| format!("agent.cwd: {}", agent.cwd.display()))?;
-    Ok(Plan {
-        agent: Agent {
-            command: agent.command.clone(),
-            cwd,
-            env: agent.env.clone(),
-            timeout: Duration::from_secs(agent.timeout_seconds),
-            grace: Duration::from_secs(agent.grace_seconds),
-        },
-        group_size: rollout.group_size,
-        mode: match rollout.purpose.as_str() {
-            "train" | "eval" => rollout.purpose.clone(),
-            other => bail!("rollout.purpose: {other:?} is none of train, eval"),
-        },
-        pick: match rollout.pick.as_str() {
-            "drop_retries" => Pick::DropRetries,
-            "all" => Pick::All,
-            other => bail!("rollout.pick: {other:?} is none of drop_retries, all"),
-        },
-        max_seq_len: (rollout.max_seq_len > 0).then_some(rollout.max_seq_len),
-        folder: rollout.output.clone(),
-        format: Format::of(&format!(".{}", rollout.format)).context("rollout.format")?,
-        model: model.to_owned(),
-    })
-}
-
+#[derive(Clone)]
 struct Bar(ProgressBar);
 
 impl Bar {
@@ -188,7 +107,7 @@ impl Bar {
 impl Progress for Bar {
     fn group(&mut self, outcome: &Outcome) {
         if let Some(cause) = &outcome.dropped {
-            let first = outcome.failures.first().map_or("", String::as_str);
+            let first = outcome.failures.first().map_or(cause.detail(), String::as_str);
             self.0.suspend(|| eprintln!("{} was dropped ({}): {first}", outcome.group, cause.name()));
         }
         let rewards: Vec<f64> = outcome.rows.iter().filter_map(|row| row.reward).collect();
@@ -226,6 +145,14 @@ fn table(summary: &Summary, took: Duration) -> Table {
             .iter()
             .fold((f64::MAX, f64::MIN), |(least, most), r| (least.min(*r), most.max(*r)));
         line("reward", format!("mean {mean:.3}, from {least:.3} to {most:.3}"));
+        let rate = 100.0 * summary.pass_rate().unwrap_or_default();
+        line(
+            "sessions that passed",
+            format!("{} of {} ({rate:.1} %)", summary.passed, summary.rewards.len()),
+        );
+    }
+    for (name, (sum, count)) in &summary.metrics {
+        line(&format!("reward.{name}"), format!("mean {:.3} of {count}", sum / *count as f64));
     }
     line("time", format!("{seconds:.1} s"));
     table

@@ -3,11 +3,13 @@
 use std::process::ExitCode;
 
 use anyhow::Context;
+use verbatim_gateway::{Access, ControlKey};
 
-use crate::args::Serve;
+use crate::args::{Serve, Settings};
 use crate::model;
+use crate::rollout::{Driven, Prepared};
 use crate::telemetry::Telemetry;
-use crate::wiring::{Service, access, interruption, quoted, settings};
+use crate::wiring::{Service, access, disowned, interruption, quoted, settings};
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
@@ -29,12 +31,25 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         ("sessions.tools_drift", text(args.tools_drift)),
     ];
     more.extend(pins.iter().map(|(field, value)| (field.as_str(), Some(value.clone()))));
-    let layered = settings(&args.settings, &more)?;
+    let config = args.settings.config.or_else(|| args.rollout.clone());
+    let layered = settings(&Settings { config, ..args.settings }, &more)?;
     let config = layered.config;
     let _telemetry = Telemetry::start(&config.log)?;
-    let access = access(&config)?;
+    let access =
+        if args.owned { Access { key: Some(owners_key()?), ..access(&config)? } } else { access(&config)? };
+    let rollout = args.rollout.as_deref();
+    let prepared = match rollout {
+        Some(file) => Some(Prepared::new(&config, file, Driven::ByTrainer).await?),
+        None => None,
+    };
     let loaded = model::load(&config).await?;
-    let service = Service::start(&config, &loaded, access, None).await?;
+    let (service, started) = match prepared {
+        Some(prepared) => {
+            let started = Service::with_rollout(&config, &loaded, access, prepared, Box::new(())).await?;
+            (started.0, Some(started.1))
+        }
+        None => (Service::start(&config, &loaded, access).await?, None),
+    };
     let interrupted = interruption()?;
     let engine = loaded.engine.capabilities();
     println!(
@@ -45,8 +60,29 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         loaded.family.name(),
         engine.max_context
     );
-    interrupted.await;
+    if args.owned {
+        let disowned = disowned()?;
+        tokio::select! {
+            () = interrupted => {}
+            () = disowned => {}
+        }
+    } else {
+        interrupted.await;
+    }
     eprintln!("closing sessions");
+    if let Some(started) = started {
+        started.control.rollout.stop();
+        if let Err(error) = started.ending.await? {
+            tracing::error!(%error, "the rollout failed");
+        }
+    }
     service.stop().await;
     Ok(ExitCode::SUCCESS)
+}
+
+/// The key that the owner gives.
+fn owners_key() -> anyhow::Result<ControlKey> {
+    let mut line = String::new();
+    std::io::stdin().read_line(&mut line).context("cannot read the control key from standard input")?;
+    ControlKey::new(&line).context("the first line of standard input")
 }

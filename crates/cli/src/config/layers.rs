@@ -73,7 +73,7 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 10] = [
+const PATHS: [&str; 12] = [
     "sessions.spill",
     "plugins.search_paths",
     "engine.cache",
@@ -82,6 +82,8 @@ const PATHS: [&str; 10] = [
     "log.events",
     "dataset.path",
     "agent.cwd",
+    "agent.key_file",
+    "reward.cwd",
     "rollout.output",
     "engine.model",
 ];

@@ -1,10 +1,14 @@
 //! Every setting, in one place, with one precedence: flag, file, default.
 
+mod agent;
 mod layers;
+mod reward;
 mod schema;
 
+pub(crate) use agent::{AgentConfig, InheritConfig};
 pub(crate) use layers::{Layered, Origin};
+pub(crate) use reward::{RewardConfig, SourceConfig};
 pub(crate) use schema::{
-    AgentConfig, Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind,
-    PluginsConfig,
+    Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind, PluginsConfig,
+    RolloutConfig, SamplingConfig,
 };

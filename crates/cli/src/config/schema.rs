@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
+use super::{AgentConfig, RewardConfig};
+
 /// All settings. What is absent has the default printed by `verbatim config`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -32,6 +34,8 @@ pub(crate) struct Config {
     pub(crate) agent: Option<AgentConfig>,
     /// `verbatim run`: groups and rows.
     pub(crate) rollout: RolloutConfig,
+    /// `verbatim run`: rewards and credit.
+    pub(crate) reward: RewardConfig,
 }
 
 /// Which engine.
@@ -207,6 +211,17 @@ pub(crate) struct SessionsConfig {
     pub(crate) idle_seconds: u64,
     /// Turns at the engine at once.
     pub(crate) turns: usize,
+    /// Whether each session is sampled with the LoRA adapter that a trainer has published when its first turn begins.
+    pub(crate) adapters: bool,
+    /// Whether engines keep the prefixes of one policy version from another's (SGLang, vLLM).
+    pub(crate) salted: bool,
+    /// Tokens at the engine at once, prompts and what is expected to be sampled: what its cache holds; 0: only turns
+    /// are counted.
+    pub(crate) tokens: u64,
+    /// The most tokens that a turn is expected to sample, where `tokens` is reckoned.
+    pub(crate) decode_cap: u32,
+    /// Seconds that a turn for which there is no room lets smaller ones pass.
+    pub(crate) patience_seconds: u64,
     /// Seconds that a turn may be held without progress.
     pub(crate) hold_seconds: u64,
     /// Seconds that a turn goes on after its client has left, so that a retry can join it.
@@ -228,6 +243,11 @@ impl Default for SessionsConfig {
             spill: None,
             idle_seconds: 0,
             turns: 256,
+            adapters: false,
+            salted: false,
+            tokens: 0,
+            decode_cap: 1024,
+            patience_seconds: 30,
             hold_seconds: 600,
             grace_seconds: 10,
             outage_seconds: 300,
@@ -367,58 +387,29 @@ pub(crate) struct DatasetConfig {
     /// The column of the agent's metadata.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) metadata_key: Option<String>,
+    /// The column of what a reward function compares with; agents are not given it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) label_key: Option<String>,
     /// For each kind of media its column: `{ image = "images" }`.
     #[serde(default)]
     pub(crate) multimodal_keys: BTreeMap<String, String>,
     /// Take only so many rows.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) limit: Option<usize>,
+    /// How often the rows are gone through; 0 is without end. Else once by `verbatim run`, without end by
+    /// `verbatim serve --rollout`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) epochs: Option<u64>,
+    /// A seed: each time they come in another order. Else always in their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) shuffle: Option<u64>,
+    /// Tasks that an earlier rollout took, as it said itself: this one goes on behind them.
+    #[serde(default)]
+    pub(crate) taken: u64,
 }
 
 fn input_key() -> String {
     "input".into()
-}
-
-/// `[agent]`.
-#[derive(Clone, Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
-pub(crate) struct AgentConfig {
-    /// The command, run by `bash -c`.
-    pub(crate) command: String,
-    /// A command that is run once before any agent, to build or install it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub(crate) setup: Option<String>,
-    /// Where both run.
-    #[serde(default = "here")]
-    pub(crate) cwd: PathBuf,
-    /// Variables.
-    #[serde(default)]
-    pub(crate) env: BTreeMap<String, String>,
-    /// Seconds that an agent may be active: its group is leased and the gate is open.
-    #[serde(default = "agent_seconds")]
-    pub(crate) timeout_seconds: u64,
-    /// Seconds between being told to end and being killed.
-    #[serde(default = "grace_seconds")]
-    pub(crate) grace_seconds: u64,
-    /// Agents at once.
-    #[serde(default = "agents_at_once")]
-    pub(crate) concurrency: usize,
-}
-
-fn here() -> PathBuf {
-    ".".into()
-}
-
-fn agent_seconds() -> u64 {
-    1800
-}
-
-fn grace_seconds() -> u64 {
-    5
-}
-
-fn agents_at_once() -> usize {
-    8
 }
 
 /// `[rollout]`.
@@ -431,6 +422,10 @@ pub(crate) struct RolloutConfig {
     pub(crate) keep_at_least: usize,
     /// How often a failed session is run again.
     pub(crate) retries: u32,
+    /// What a failed session does to its group, in one word that stands for the two before: `drop_group`,
+    /// `retry_session`, or `accept(K)`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) on_session_failure: Option<String>,
     /// How rollout and training take turns: `sync` drops at a step's end what is not finished, `partial`
     /// holds it for the next step, `async` goes on while the trainer trains.
     pub(crate) mode: String,
@@ -456,7 +451,12 @@ pub(crate) struct RolloutConfig {
     pub(crate) pick: String,
     /// No row is longer; 0 is no limit.
     pub(crate) max_seq_len: usize,
-    /// Where rows go.
+    /// Steps; 0: as many as the dataset makes.
+    pub(crate) steps: u64,
+    /// Who takes rows: `folder`, or `pull` for a trainer that comes for them. `auto`: `verbatim run` writes a
+    /// folder, `verbatim serve --rollout` is asked.
+    pub(crate) sink: String,
+    /// The folder.
     pub(crate) output: PathBuf,
     /// `parquet`, `safetensors` or `jsonl`.
     pub(crate) format: String,
@@ -468,6 +468,7 @@ impl Default for RolloutConfig {
             group_size: 4,
             keep_at_least: 0,
             retries: 1,
+            on_session_failure: None,
             mode: "sync".into(),
             batch: 0,
             over_sampling: 0,
@@ -479,6 +480,8 @@ impl Default for RolloutConfig {
             purpose: "train".into(),
             pick: "drop_retries".into(),
             max_seq_len: 0,
+            steps: 0,
+            sink: "auto".into(),
             output: "rollouts".into(),
             format: "parquet".into(),
         }

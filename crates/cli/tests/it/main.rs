@@ -10,6 +10,9 @@
 mod agents;
 mod commands;
 mod engines;
+mod examples;
+mod rewards;
+mod services;
 mod support;
 mod verify;
 mod vocabulary;

@@ -39,6 +39,15 @@ impl Rollout {
             .collect();
         std::fs::write(folder.path().join("tasks.jsonl"), rows).unwrap();
         std::fs::write(folder.path().join("agent.sh"), script).unwrap();
+        let agent = format!(
+            "command = \"cd $VERBATIM_SESSION_IO_DIR && bash {}\"",
+            folder.path().join("agent.sh").display()
+        );
+        Self::with(folder, &agent, size, more)
+    }
+
+    /// The same with another agent, as `[agent]` has it, over the tasks of a folder.
+    pub(crate) fn with(folder: TempDir, agent: &str, size: usize, more: &str) -> Self {
         let file = format!(
             r#"
 [engine]
@@ -48,7 +57,7 @@ sim_tokens = 6
 path = "tasks.jsonl"
 metadata_key = "metadata"
 [agent]
-command = "cd $VERBATIM_SESSION_IO_DIR && bash {agent}"
+{agent}
 cwd = "."
 grace_seconds = 1
 timeout_seconds = 20
@@ -61,8 +70,7 @@ retries = 0
 [log]
 events = "events.jsonl"
 {more}
-"#,
-            agent = folder.path().join("agent.sh").display()
+"#
         );
         // A later section of the same name would be refused: `more` sets single keys by flags instead.
         std::fs::write(folder.path().join("rollout.toml"), file).unwrap();

@@ -109,12 +109,30 @@ impl Worker {
                 }
             }
             Message::Flush(done) => {
-                self.prefixes.clear();
-                self.epoch += 1;
-                self.report();
+                self.forget();
+                let _ = done.send(());
+            }
+            Message::Weights(model, done) => {
+                self.model = *model;
+                self.forget();
+                // Keys and values of other weights are of no use: turns go on in other attempts, and what is
+                // scored is scored again.
+                for running in std::mem::take(&mut self.running) {
+                    match running.restart() {
+                        Ok(scoring) => self.waiting.push_front(Waiting::Scoring(scoring)),
+                        Err(running) => running.finish(true),
+                    }
+                }
                 let _ = done.send(());
             }
         }
+    }
+
+    /// Drops every cached prefix, and keeps none of what runs now.
+    fn forget(&mut self) {
+        self.prefixes.clear();
+        self.epoch += 1;
+        self.report();
     }
 
     /// Ends what nobody waits for.

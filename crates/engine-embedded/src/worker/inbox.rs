@@ -4,6 +4,8 @@ use tokio::sync::{mpsc, oneshot};
 use verbatim_engine::{AttemptId, EngineError, Params, Piece, Prompt};
 use verbatim_tokens::TokenId;
 
+use crate::model::Model;
+
 /// One attempt.
 pub(crate) struct Generation {
     pub(crate) id: AttemptId,
@@ -25,4 +27,7 @@ pub(crate) enum Message {
     Abort(AttemptId),
     /// Drop every cached prefix; answered when done.
     Flush(oneshot::Sender<()>),
+    /// Compute with other weights of the same shapes from the next step on, and abort what runs; answered when they
+    /// are there.
+    Weights(Box<Model>, oneshot::Sender<()>),
 }

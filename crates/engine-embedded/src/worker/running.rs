@@ -63,6 +63,14 @@ impl Running {
         Self { ids: scoring.ids, sequence: Sequence::default(), goal, epoch }
     }
 
+    /// Its scoring, to begin from the start; a generation cannot, since what it sampled was told.
+    pub(crate) fn restart(self) -> Result<Scoring, Box<Self>> {
+        match self.goal {
+            Goal::Score { reply, .. } => Ok(Scoring { ids: self.ids, reply }),
+            Goal::Sample(_) => Err(Box::new(self)),
+        }
+    }
+
     /// Ids that are not read yet; never empty between steps.
     pub(crate) fn unread(&self) -> usize {
         self.ids.len() - self.sequence.len()

@@ -11,6 +11,7 @@ mod batch;
 mod cache;
 mod model;
 mod naive;
+mod replace;
 mod reply;
 mod sampling;
 mod scoring;

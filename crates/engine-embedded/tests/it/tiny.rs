@@ -95,6 +95,11 @@ pub(crate) fn tensors(kind: Kind) -> Tensors {
 
 /// A folder as Hugging Face lays it out; llama's is cut into two shards.
 pub(crate) fn folder(kind: Kind) -> TempDir {
+    folder_of(kind, &tensors(kind))
+}
+
+/// The same with these weights.
+pub(crate) fn folder_of(kind: Kind, tensors: &Tensors) -> TempDir {
     let folder = TempDir::new().unwrap();
     let config = serde_json::json!({
         "model_type": kind.name(), "hidden_size": HIDDEN, "num_hidden_layers": LAYERS,
@@ -105,7 +110,6 @@ pub(crate) fn folder(kind: Kind) -> TempDir {
     });
     write(folder.path().join("config.json"), config.to_string()).unwrap();
     write(folder.path().join("tokenizer.json"), "{}").unwrap();
-    let tensors = tensors(kind);
     let view = |shard: Option<usize>| {
         let names = tensors.iter().filter(move |(name, _)| shard.is_none_or(|shard| name.len() % 2 == shard));
         let bytes: Vec<_> = names

@@ -4,6 +4,8 @@
 //! failure, and forgets an abort of a request that it holds back; so pausing is something that is known
 //! here, and a paused server is never asked for its deep health.
 
+use std::path::Path;
+
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -64,6 +66,13 @@ impl Control for Plane {
             })
         }
         .boxed()
+    }
+
+    fn load_weights(&self, folder: &Path) -> BoxFuture<'_, Result<(), EngineError>> {
+        let body = json!({
+            "model_path": folder, "abort_all_requests": false, "flush_cache": true, "keep_pause": true,
+        });
+        async move { self.host.http.post("/update_weights_from_disk", &body).await.map(|_| ()) }.boxed()
     }
 
     fn pause(&self, mode: PauseMode) -> BoxFuture<'_, Result<(), EngineError>> {

@@ -26,6 +26,8 @@ pub(crate) struct Generate<'a> {
     return_indexer_topk: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lora_path: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_key: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -91,6 +93,7 @@ impl<'a> Generate<'a> {
             routed_experts_start_len: prompt.experts_from,
             return_indexer_topk: prompt.indexer.then_some(true),
             lora_path: params.lora.as_deref(),
+            extra_key: prompt.salt.as_deref(),
         }
     }
 }

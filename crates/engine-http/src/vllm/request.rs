@@ -13,6 +13,8 @@ pub(crate) struct Generate<'a> {
     model: &'a str,
     token_ids: &'a [TokenId],
     sampling_params: SamplingParams<'a>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_salt: Option<&'a str>,
     stream: bool,
     stream_options: StreamOptions,
 }
@@ -64,6 +66,8 @@ pub(crate) struct Complete<'a> {
     #[serde(flatten)]
     sampling: Sampling<'a>,
     logprobs: u8,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cache_salt: Option<&'a str>,
     return_token_ids: bool,
     return_weight_versions: bool,
     stream: bool,
@@ -106,6 +110,7 @@ impl<'a> Generate<'a> {
                 n: 1,
                 routed_experts_prompt_start: prompt.experts_from,
             },
+            cache_salt: prompt.salt.as_deref(),
             stream: true,
             stream_options: StreamOptions { include_usage: true },
         }
@@ -120,6 +125,7 @@ impl<'a> Complete<'a> {
             prompt: &prompt.ids,
             sampling: Sampling::new(params),
             logprobs: params.top_logprobs,
+            cache_salt: prompt.salt.as_deref(),
             return_token_ids: true,
             return_weight_versions: true,
             stream: true,

@@ -92,9 +92,33 @@ fn of_several_roots_the_one_that_covers_most_is_extended() {
 #[test]
 fn other_tools_are_another_root() {
     let mut world = tree();
-    world.turn(&talk(&["u:q"]), &Reply::new("r"));
+    let without = world.turn(&talk(&["u:q"]), &Reply::new("r"));
+    let request = ["u:q", "a:r", "u:x"];
     world.setup.tools.push(Tool(serde_json::json!({"name": "f"})));
-    assert_eq!(place(&world, &["u:q", "a:r", "u:x"]), Place::Root);
+    assert_eq!(place(&world, &request), Place::Root);
+    let with = world.turn(&talk(&["u:q"]), &Reply::new("r"));
+    assert_eq!(place(&world, &request), Place::After(with.generation), "under its own tools it is found");
+    world.setup.tools.clear();
+    assert_eq!(place(&world, &request), Place::After(without.generation));
+}
+
+#[test]
+fn a_respelt_turn_that_covers_more_is_preferred_to_an_exact_one_that_covers_less() {
+    let mut world = World::new(Lineage::Tree, LooseReplay);
+    let first = world.turn(&talk(&["u:q"]), &Reply::new("r"));
+    let mut thought = talk(&["a:r"])[0].as_ref().clone();
+    thought.reasoning = Some("hm".to_owned());
+    let mut generated = crate::world::generated(vec![verbatim_tokens::TokenId(7)], &Reply::new("r"));
+    generated.message = std::sync::Arc::new(thought.clone());
+    let observed = verbatim_events::Observed::Shared(first.observation);
+    let second = world.forest.apply(&crate::world::turn(None, observed, generated)).unwrap();
+    let followed = [talk(&["u:q"]), vec![std::sync::Arc::new(thought)], talk(&["u:2"])].concat();
+    let asked = world.ask(&followed).unwrap();
+    assert_eq!(asked.choice.unwrap().place, Place::After(second.generation));
+    let deep = world.turn(&followed, &Reply::new("r2"));
+    // Spelt as the first turn is, which covers two of its messages, as the respelt one covers four.
+    let found = world.find(None, &talk(&["u:q", "a:r", "u:2", "a:r2", "u:3"])).unwrap();
+    assert_eq!((found.place, found.covered, found.respelt), (Place::After(deep.generation), 4, true));
 }
 
 #[test]

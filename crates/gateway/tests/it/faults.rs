@@ -149,10 +149,11 @@ async fn an_attempt_that_the_engine_aborts_is_resumed_and_the_agent_sees_one_rep
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_closed_gate_holds_a_turn_and_an_open_one_finishes_it() {
-    let server =
-        Server::with(Setting::slow(Duration::from_millis(5)), [text("one two three four five")]).await;
+    // Long enough to be still running when the order comes, on a machine that does much else.
+    let long = text(&"one two three four five ".repeat(8));
+    let server = Server::with(Setting::slow(Duration::from_millis(40)), [long]).await;
     let session = server.open(json!({})).await;
-    let body = json!({"messages": [user("hi")], "max_tokens": 40});
+    let body = json!({"messages": [user("hi")], "max_tokens": 60});
     let reply = tokio::spawn(server.chat(&session, &body).send());
     server.until("the turn runs", |server| server.engine.running() == 1).await;
     let control = |verb: &str| server.client.post(format!("{}/control/{verb}", server.url)).send();

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, reason = "a failed assumption fails the test")]
 
 mod access;
+mod adapters;
 mod anthropic;
 mod bad_input;
 mod chat;

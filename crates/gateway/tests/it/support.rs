@@ -57,6 +57,7 @@ pub(crate) fn faulty(content: &str, fault: Fault) -> Line {
 pub(crate) struct Attempt {
     pub(crate) prompt: Vec<TokenId>,
     pub(crate) said: Vec<TokenId>,
+    pub(crate) salt: Option<Arc<str>>,
 }
 
 /// A running server.
@@ -127,7 +128,8 @@ impl Server {
         let script = move |prompt: &Prompt, _: &mut rand_chacha::ChaCha8Rng| {
             let mut lines = lines.lock().unwrap();
             let line = if lines.len() > 1 { lines.pop_front() } else { lines.front().cloned() }.unwrap();
-            log.lock().unwrap().push(Attempt { prompt: prompt.ids.to_vec(), said: line.ids.clone() });
+            let (prompt, salt) = (prompt.ids.to_vec(), prompt.salt.clone());
+            log.lock().unwrap().push(Attempt { prompt, said: line.ids.clone(), salt });
             line
         };
         let engine = SimEngine::new(setting.options, script);

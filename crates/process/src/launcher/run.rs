@@ -4,13 +4,15 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Lines, Stdin, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, wait};
 
 use super::{Told, Word, descendants};
-use crate::{Exit, Spec};
+use crate::{Exit, Inherit, Spec};
 
 /// How long the kernel may take to let go of killed processes.
 const KILL_GRACE: Duration = Duration::from_secs(5);
@@ -39,9 +41,14 @@ pub fn main() -> ExitCode {
     };
     say(&Word::Started { pid: pid.as_raw_nonzero().get() });
     let (happenings, happened) = channel();
-    listen(owner, happenings.clone());
+    let alone = Arc::new(AtomicBool::new(false));
+    listen(owner, happenings.clone(), Arc::clone(&alone));
     reap(happenings);
     let exit = see_through(pid, Duration::from_millis(spec.grace_ms), &happened);
+    if let Some(folder) = spec.folder.filter(|_| alone.load(Ordering::Acquire)) {
+        // Nobody is left who could be told that it failed.
+        let _ = std::fs::remove_dir_all(folder);
+    }
     say(&Word::Exited(exit));
     ExitCode::SUCCESS
 }
@@ -67,19 +74,30 @@ fn start(spec: &Spec) -> std::io::Result<Pid> {
         .stdout(log.try_clone()?)
         .stderr(log)
         .process_group(0);
-    spec.hide.iter().for_each(|name| {
-        command.env_remove(name);
-    });
+    match &spec.inherit {
+        Inherit::Except(hidden) => hidden.iter().for_each(|name| {
+            command.env_remove(name);
+        }),
+        Inherit::Only(names) => {
+            let kept = names.iter().filter_map(|name| Some((name, std::env::var_os(name)?)));
+            command.env_clear().envs(kept.collect::<Vec<_>>());
+        }
+    }
     let child = command.envs(&spec.env).spawn()?;
     // It is reaped with everything else, by `reap`.
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::Error::other("the process has no id"))
 }
 
-fn listen(owner: Lines<BufReader<Stdin>>, happenings: Sender<Happening>) {
+/// Hears the owner; `alone` becomes true once it is gone.
+fn listen(owner: Lines<BufReader<Stdin>>, happenings: Sender<Happening>, alone: Arc<AtomicBool>) {
     std::thread::spawn(move || {
-        // Whatever follows, and also nothing, means the end.
-        let _ = owner.map_while(Result::ok).find(|line| matches!(serde_json::from_str(line), Ok(Told::End)));
+        let mut lines = owner.map_while(Result::ok);
+        let told = lines.by_ref().any(|line| matches!(serde_json::from_str(&line), Ok(Told::End)));
+        // The end of its pipe is the owner's; a word to end is not.
+        alone.store(!told, Ordering::Release);
         let _ = happenings.send(Happening::End);
+        lines.for_each(drop);
+        alone.store(true, Ordering::Release);
     });
 }
 

@@ -109,7 +109,7 @@ proptest! {
     /// Session, group, metadata and rewards reach every row; a reward of its own wins.
     #[test]
     fn what_is_known_of_the_session_is_in_every_row(grove in groves(Lineage::Tree), own in 0usize..16) {
-        let rewards = Rewards { session: Some(0.5), by_response: [(format!("r{own}"), 1.5)].into() };
+        let rewards = Rewards { session: Some(0.5), by_response: [(format!("r{own}"), 1.5)].into(), ..Rewards::default() };
         let metadata = json!({"task": "é"}).as_object().unwrap().clone();
         let options = Options { pick: Pick::All, rewards, metadata: metadata.clone(), ..Options::default() };
         for row in rows(&grove, &options).rows {

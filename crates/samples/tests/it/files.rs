@@ -5,7 +5,7 @@ use std::path::Path;
 
 use serde_json::json;
 use verbatim_forest::Lineage;
-use verbatim_samples::{Envelope, Options, Pick, Row, write_safetensors};
+use verbatim_samples::{Advantages, Envelope, Options, Pick, Row, write_safetensors};
 use verbatim_tokens::TokenId;
 
 use crate::assembly::rows;
@@ -27,6 +27,19 @@ fn kept(name: &str, rows: &[Row]) {
 #[test]
 fn two_turns_are_the_file_that_they_were() {
     kept("two_turns.safetensors", &[two_turns()]);
+}
+
+/// With a name, an identity, and credit for the row and for a turn.
+#[test]
+fn credited_rows_are_the_file_that_they_were() {
+    let mut row = two_turns();
+    (row.group_index, row.sample_index) = (Some(3), Some(13));
+    (row.name, row.reward) = (Some("main".to_owned()), Some(1.0));
+    row.turns[1].reward = Some(0.5);
+    row.credit(Advantages::Turns(vec![0.25, -0.75])).unwrap();
+    let mut other = two_turns();
+    other.credit(Advantages::Whole(-1.5)).unwrap();
+    kept("credited.safetensors", &[row, other]);
 }
 
 /// One turn, two branches after it, routed experts told once each.

@@ -7,6 +7,7 @@
 )]
 
 mod assembly;
+mod contexts;
 mod files;
 mod formats;
 mod golden;

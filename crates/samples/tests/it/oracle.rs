@@ -85,7 +85,7 @@ fn row(grove: &Grove, leaf: usize, limit: usize, owners: &mut HashMap<usize, usi
         let record = &grove.turns[turn];
         let (node, finish, response, at) =
             (record.node, record.end.finish, format!("r{turn}"), 1000 + turn as u64);
-        turns.push(Turn { node, start, end, finish, temperature: 1.0, response, at });
+        turns.push(Turn { node, start, end, finish, temperature: 1.0, response, at, reward: None });
         cache.total_prompt_tokens += start;
         cache.cached_tokens += record.end.cached.unwrap_or(0) as usize;
     }

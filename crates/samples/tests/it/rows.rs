@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Map, Number, Value};
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
-use verbatim_samples::{CacheUse, Row, Status, Turn};
+use verbatim_samples::{Advantages, CacheUse, Row, Status, Turn};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version, Width};
 
 type Sampled = (u32, Option<f32>, Option<MaskCause>, Option<String>);
@@ -89,6 +89,7 @@ fn row(
         temperature: at as f32 / 7.0,
         response: session.clone(),
         at,
+        reward: reward.filter(|_| at % 2 == 0),
     };
     let routed = node.is_multiple_of(2) && tokens.len() > 1;
     let experts = routed.then(|| {
@@ -96,11 +97,19 @@ fn row(
         let bytes = vec![1; (tokens.len() - 1) * 6 * width.bytes()];
         Replay::new(0, 3, 2, width, bytes).unwrap()
     });
+    let advantages = match at % 4 {
+        0 => reward.map(Advantages::Whole),
+        1 => Some(Advantages::Turns(vec![weight; usize::from(end > start)])),
+        _ => None,
+    };
     let speculation = cut.then_some(Speculation { proposed: 5, accepted: 3, verified: 2 });
     Row {
         session: SessionId::new(session),
         group: group.map(GroupId::new),
+        group_index: (at % 3 == 0).then_some(at),
+        sample_index: (at % 3 == 0).then_some(at.wrapping_mul(7)),
         leaf: NodeId(node),
+        name: (at % 5 == 0).then(|| format!("context {at}")),
         tokens,
         prompt_length: start,
         mask,
@@ -112,6 +121,7 @@ fn row(
         turns: if end > start { vec![turn] } else { Vec::new() },
         status: if cut { Status::Truncated } else { Status::Completed },
         reward,
+        advantages,
         weight,
         cache: CacheUse { cached_tokens: cached as usize, total_prompt_tokens: start },
         speculation,
