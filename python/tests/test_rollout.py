@@ -183,6 +183,16 @@ def test_each_mode_rolls_on_over_updates_that_cut_turns(tmp_path: pathlib.Path, 
     assert started == ended, "every agent that was started has ended"
 
 
+def test_a_full_step_does_not_wait_for_more_rows(tmp_path: pathlib.Path) -> None:
+    # In this mode a step closes only after what runs was aborted, when its last rows may have been taken already.
+    file = rollout_file(tmp_path, turns=3, more='mode = "partial"\nover_sampling = 1', engine="sim_token_us = 20000")
+    with verbatim.Rollout(file) as rollout:
+        for _ in range(6):
+            began = time.monotonic()
+            assert rollout.step() is not None
+            assert time.monotonic() - began < 0.75 * verbatim.rollout.driver.POLL
+
+
 def test_a_step_that_waits_too_long_stays_open(tmp_path: pathlib.Path) -> None:
     file = rollout_file(tmp_path, engine="sim_token_us = 30000")
     with verbatim.Rollout(file) as rollout:
@@ -257,3 +267,18 @@ def test_a_rollout_goes_on_where_another_one_stopped(tmp_path: pathlib.Path) -> 
 
     whole = tasks(0)
     assert len(whole) == 6 and tasks(4) == whole[4:]
+
+
+def test_a_rollout_that_holds_finished_groups_ends_at_once(tmp_path: pathlib.Path) -> None:
+    file = rollout_file(tmp_path, tasks=12, more='mode = "partial"\nover_sampling = 4\nbarrier_seconds = 60\nprelaunch = true')
+    with verbatim.Rollout(file) as rollout:
+        assert rollout.step() is not None
+        until = time.monotonic() + 60
+        while not rollout.state()["groups"].get("finalised"):
+            if rollout.state()["steps"][-1]["state"] == "done":
+                rollout.step()
+            assert time.monotonic() < until, rollout.state()
+        since = time.monotonic()
+    assert time.monotonic() - since < 15, "nothing of it was to be waited for"
+    [dropped, *_] = [event for event in events(tmp_path, "group_dropped") if event["cause"] == "interrupted"]
+    assert dropped

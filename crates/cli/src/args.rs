@@ -35,6 +35,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Run groups of agents over a dataset and write their rows.
     Run(Run),
+    /// Run a rollout file's evaluation datasets and say how many sessions passed.
+    Eval(Eval),
     /// Fetch a model by name.
     Pull(Pull),
     /// Show rows of a file, a folder of files, or a live session.
@@ -53,6 +55,23 @@ pub(crate) enum Command {
     },
     /// Print every setting, and where it came from.
     Config(Settings),
+}
+
+/// `verbatim eval`.
+#[derive(Debug, Arguments)]
+pub(crate) struct Eval {
+    /// A TOML file with sections [agent], [dataset] and [[eval]].
+    #[arg(value_name = "ROLLOUT.TOML")]
+    pub(crate) rollout: PathBuf,
+    /// Evaluate on these only.
+    #[arg(long, value_name = "NAMES", value_delimiter = ',')]
+    pub(crate) datasets: Vec<String>,
+    /// Write the report here, as JSON.
+    #[arg(long, value_name = "FILE")]
+    pub(crate) output: Option<PathBuf>,
+    /// Settings.
+    #[command(flatten)]
+    pub(crate) settings: Settings,
 }
 
 /// What can be done about engines.

@@ -38,6 +38,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
         match args.command {
             Command::Serve(serve) => command::serve::run(serve).await,
             Command::Run(run) => command::run::run(run).await,
+            Command::Eval(eval) => command::eval::run(eval).await,
             Command::Pull(pull) => command::pull::run(&pull),
             Command::Inspect(inspect) => command::inspect::run(&inspect).await,
             Command::Verify { what: args::Verify::Rows(rows) } => command::verify::rows(rows).await,

@@ -1,5 +1,6 @@
 //! From settings to a rollout.
 
+use std::collections::HashSet;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -8,12 +9,15 @@ use anyhow::{Context, bail, ensure};
 use verbatim_gateway::RolloutControl;
 use verbatim_plugins::Host;
 use verbatim_process::Launcher;
-use verbatim_rollout::{Dataset, Ending, Folder, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Task};
+use verbatim_rollout::{
+    Dataset, Ending, Folder, Lane, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Task,
+};
 use verbatim_samples::{Format, Pick};
 use verbatim_scheduler::{Asked, Rules};
 use verbatim_session::Sessions;
 
-use crate::config::{AgentConfig, Config, DatasetConfig, RolloutConfig};
+use crate::config::{AgentConfig, Config, DatasetConfig, EvalConfig, RolloutConfig};
+use crate::wiring::pinned;
 use crate::{agent, credit};
 
 /// Who drives it.
@@ -37,6 +41,7 @@ pub(crate) struct Prepared {
     order: Order,
     agent: AgentConfig,
     outline: Outline,
+    lanes: Vec<Lane>,
     sink: Arc<dyn Sink>,
     pull: Option<Pull>,
 }
@@ -68,6 +73,7 @@ impl Prepared {
         agent::check(&agent)?;
         credit::check(config)?;
         let order = order(&dataset, driven);
+        let lanes = lanes(&config.eval, &dataset)?;
         let tasks = dataset_of(dataset).read()?;
         ensure!(!tasks.is_empty(), "the dataset is empty");
         let all = order.epochs.map(|epochs| {
@@ -96,7 +102,7 @@ impl Prepared {
                 Some(all.map_or(most, |all| all.min(most)))
             }
         };
-        Ok(Self { rules, groups, folder, tasks, order, agent, outline, sink, pull })
+        Ok(Self { rules, groups, folder, tasks, order, agent, outline, lanes, sink, pull })
     }
 
     /// Starts it over sessions that are served at a URL, with the model's name for the agents.
@@ -124,9 +130,10 @@ impl Prepared {
             plan,
             sessions,
             launcher: Launcher::this()?,
-            server,
+            server: self.agent.server_url.map_or(server, |url| url.trim_end_matches('/').to_owned()),
             tasks: self.tasks,
             order: self.order,
+            lanes: self.lanes,
             sink: self.sink,
             progress,
         };
@@ -144,6 +151,28 @@ fn dataset_of(config: DatasetConfig) -> Dataset {
         multimodal_keys: config.multimodal_keys,
         limit: config.limit,
     }
+}
+
+/// The datasets that are evaluated on.
+fn lanes(evals: &[EvalConfig], training: &DatasetConfig) -> anyhow::Result<Vec<Lane>> {
+    let mut names = HashSet::new();
+    let lane = |eval: &EvalConfig| {
+        let name = &eval.name;
+        ensure!(!name.is_empty() && names.insert(name.clone()), "eval.name: {name:?} must be there once");
+        ensure!(eval.samples > 0, "eval.samples of {name:?}: 0 of them evaluate nothing");
+        let tasks = dataset_of(eval.dataset(training)).read()?;
+        ensure!(!tasks.is_empty(), "eval {name:?}: the dataset is empty");
+        let pins = pinned("eval.sampling", &eval.sampling)?;
+        Ok(Lane {
+            name: name.clone(),
+            tasks: tasks.into(),
+            samples: eval.samples,
+            concurrency: eval.concurrency.max(1),
+            pins: (!eval.sampling.is_empty()).then(|| Arc::new(pins)),
+            pass: eval.pass,
+        })
+    };
+    evals.iter().map(lane).collect()
 }
 
 fn order(dataset: &DatasetConfig, driven: Driven) -> Order {

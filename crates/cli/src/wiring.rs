@@ -268,7 +268,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
             idle: (config.sessions.idle_seconds > 0)
                 .then(|| Duration::from_secs(config.sessions.idle_seconds)),
         },
-        pinned: pinned(&sampling.pin)?,
+        pinned: pinned("sampling.pin", &sampling.pin)?,
         template: config.family.template_arguments.clone(),
         sampling: SamplingDefaults {
             max_tokens: (sampling.max_tokens > 0).then_some(sampling.max_tokens),
@@ -283,6 +283,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         }),
         decode_cap: config.sessions.decode_cap,
         adapters: config.sessions.adapters,
+        lifecycle: config.sessions.lifecycle,
         salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
@@ -298,7 +299,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
 }
 
 /// What the settings pin, each value checked as a request's own would be.
-fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
+pub(crate) fn pinned(section: &str, pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     const CAN: [&str; 10] = [
         "max_tokens",
         "temperature",
@@ -314,7 +315,7 @@ fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     for name in pin.keys() {
         ensure!(
             CAN.contains(&name.as_str()),
-            "sampling.pin.{name}: only these can be pinned: {}",
+            "{section}.{name}: only these can be pinned: {}",
             CAN.join(", ")
         );
     }
@@ -322,5 +323,5 @@ fn pinned(pin: &Map<String, Value>) -> anyhow::Result<Sampling> {
     let mut body = pin.clone();
     body.insert("messages".into(), json!([{"role": "user", "content": ""}]));
     let body = serde_json::to_vec(&body)?;
-    Ok(Request::parse(&body).map_err(|error| anyhow!("sampling.pin.{error}"))?.sampling)
+    Ok(Request::parse(&body).map_err(|error| anyhow!("{section}.{error}"))?.sampling)
 }

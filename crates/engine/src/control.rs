@@ -8,7 +8,7 @@ use futures::future::BoxFuture;
 use serde::{Deserialize, Serialize};
 use verbatim_tokens::{TokenId, Version};
 
-use crate::EngineError;
+use crate::{EngineError, SessionKey};
 
 /// An engine's control plane.
 ///
@@ -33,6 +33,14 @@ pub trait Control: Send + Sync {
     /// # Errors
     /// [`EngineError`] if the engine cannot be told, or could not because requests run.
     fn flush(&self) -> BoxFuture<'_, Result<(), EngineError>>;
+
+    /// A session is over: what is cached of it may go before anything else.
+    ///
+    /// # Errors
+    /// [`EngineError`] if the engine cannot be told.
+    fn close_session(&self, _session: &SessionKey) -> BoxFuture<'_, Result<(), EngineError>> {
+        unsupported("be told that a session is over")
+    }
 
     /// Takes the weights in a Hugging Face folder that the engine can read, in place of its own; their shapes must
     /// be the same. What is cached is forgotten. Requests that run may be aborted.
@@ -147,6 +155,8 @@ pub enum Order {
     SetVersion(Version),
     /// [`Control::load_weights`].
     LoadWeights(PathBuf),
+    /// [`Control::close_session`].
+    CloseSession(SessionKey),
 }
 
 /// What one engine made of an order.
@@ -170,6 +180,7 @@ pub async fn give(engine: String, control: &dyn Control, order: &Order, deadline
             Order::Flush => control.flush().await.map(|()| None),
             Order::Version => control.version().await,
             Order::SetVersion(version) => control.set_version(version.clone()).await.map(|()| None),
+            Order::CloseSession(session) => control.close_session(session).await.map(|()| None),
             Order::LoadWeights(folder) => control.load_weights(folder).await.map(|()| None),
         }
     };

@@ -44,6 +44,8 @@ pub struct Prompt {
     pub experts_from: Option<usize>,
     /// Whether the choices of the indexer of sparse attention are wanted. An engine tells all of them.
     pub indexer: bool,
+    /// Whether the engine is told whose session it is, because it will be told the session's end.
+    pub labelled: bool,
     /// Prefixes are shared only under the same one; not every engine has such a notion.
     pub salt: Option<Arc<str>>,
     /// What the ids spell, for an engine that parses its own replies.
@@ -62,6 +64,14 @@ pub struct Conversation {
 impl Prompt {
     /// Ids of one session, and nothing else.
     pub fn new(ids: impl Into<Arc<[TokenId]>>, session: SessionKey) -> Self {
-        Self { ids: ids.into(), session, experts_from: None, indexer: false, salt: None, conversation: None }
+        Self {
+            ids: ids.into(),
+            session,
+            experts_from: None,
+            indexer: false,
+            labelled: false,
+            salt: None,
+            conversation: None,
+        }
     }
 }

@@ -166,7 +166,7 @@ impl Cause {
     /// What the name alone does not say: the field, the kind of failure, the mask.
     pub fn detail(&self) -> &str {
         match self {
-            Self::FieldIgnored { field } => field,
+            Self::FieldIgnored { field } | Self::Overridden { field } => field,
             Self::RoleMapped { from } => from,
             Self::AttemptFailed { kind } | Self::EngineFailed { kind } => kind,
             Self::Filtered { reason } => reason,

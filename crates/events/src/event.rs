@@ -114,6 +114,19 @@ pub enum Event {
         /// Why.
         cause: Cause,
     },
+    /// A dataset was evaluated.
+    Evaluated {
+        /// The number of the evaluation.
+        evaluation: u64,
+        /// The dataset.
+        dataset: String,
+        /// Its sessions.
+        sessions: usize,
+        /// Those of them that failed.
+        failed: usize,
+        /// Those that passed.
+        passed: usize,
+    },
     /// An update of weights began: nothing is sampled until it ends.
     UpdateBegun {
         /// What becomes of attempts that run: `abort`, `retract` or `in_place`.
@@ -123,6 +136,15 @@ pub enum Event {
     UpdateEnded {
         /// The name of the new weights.
         version: Version,
+    },
+    /// Engines were told that a session is over, so that its prefixes go first.
+    PrefixesReleased {
+        /// The session.
+        session: SessionId,
+        /// Engines that were told.
+        engines: usize,
+        /// Engines that could not be told.
+        failed: usize,
     },
     /// A step takes groups.
     StepOpened {

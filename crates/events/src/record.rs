@@ -77,8 +77,15 @@ pub fn record(event: &Event) -> Value {
         Event::GroupDropped { group, cause } => {
             json!({"event": "group_dropped", "group": group, "cause": cause.name(), "detail": cause.detail()})
         }
+        Event::Evaluated { evaluation, dataset, sessions, failed, passed } => {
+            json!({"event": "evaluated", "evaluation": evaluation, "dataset": dataset, "sessions": sessions,
+                "failed": failed, "passed": passed})
+        }
         Event::UpdateBegun { mode } => json!({"event": "update_begun", "mode": mode}),
         Event::UpdateEnded { version } => json!({"event": "update_ended", "version": version.as_str()}),
+        Event::PrefixesReleased { session, engines, failed } => {
+            json!({"event": "prefixes_released", "session": session, "engines": engines, "failed": failed})
+        }
         Event::StepOpened { step } => json!({"event": "step_opened", "step": step}),
         Event::StepClosed { step } => json!({"event": "step_closed", "step": step}),
         Event::OptimizerStep(told) => {

@@ -131,6 +131,8 @@ pub fn router(app: App) -> Router {
         .route("/rollout/batches/{batch}/ack", post(rollout::acknowledge))
         .route("/rollout/optimizer_step", post(rollout::optimizer_step))
         .route("/rollout/drain", post(rollout::drain))
+        .route("/rollout/evaluations", post(rollout::evaluate))
+        .route("/rollout/evaluations/{evaluation}", get(rollout::evaluation))
         .fallback(error::no_route)
         .method_not_allowed_fallback(error::wrong_method)
         .layer(DefaultBodyLimit::max(body))

@@ -9,7 +9,7 @@ use serde::de::DeserializeOwned;
 use verbatim_engine::{EngineError, FleetError};
 use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
-use verbatim_rollout::StepRefused;
+use verbatim_rollout::{EvalRefused, StepRefused};
 use verbatim_samples::RowError;
 use verbatim_session::{Kept, NoSession, TooManySessions, TurnError};
 
@@ -138,6 +138,13 @@ impl ApiError {
     pub(crate) fn no_step(step: u64) -> Self {
         let message = format!("there is no step {step} yet; open one with POST /rollout/steps");
         Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_step", message)
+    }
+
+    /// An evaluation that was never begun.
+    pub(crate) fn no_evaluation(evaluation: u64) -> Self {
+        let message =
+            format!("there is no evaluation {evaluation}; begin one with POST /rollout/evaluations");
+        Self::new(StatusCode::NOT_FOUND, "not_found_error", "no_evaluation", message)
     }
 
     /// A batch that was never given out.
@@ -298,6 +305,15 @@ impl From<StepRefused> for ApiError {
             StepRefused::Over => Self::new(StatusCode::CONFLICT, INVALID, "rollout_over", message),
             StepRefused::GroupsInAsync | StepRefused::NoGroups => Self::invalid("groups", message),
             StepRefused::Stopped => Self::rollout_stopped(),
+        }
+    }
+}
+
+impl From<EvalRefused> for ApiError {
+    fn from(error: EvalRefused) -> Self {
+        match error {
+            EvalRefused::Stopped => Self::rollout_stopped(),
+            EvalRefused::Unknown { .. } | EvalRefused::None => Self::invalid("datasets", error),
         }
     }
 }

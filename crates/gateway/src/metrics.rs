@@ -26,6 +26,7 @@ pub struct Metrics {
     seconds: Family<PhaseLabels, Histogram>,
     lost: Family<LossLabels, Counter>,
     groups: Family<GroupLabels, Counter>,
+    released: Family<GroupLabels, Counter>,
     sessions: Gauge,
     running: Gauge,
     waiting: Gauge,
@@ -90,6 +91,8 @@ impl Default for Metrics {
         registry.register("lost", "Everything lost, by cause; tokens for masks", lost.clone());
         let groups = Family::default();
         registry.register("groups", "Groups by outcome", groups.clone());
+        let released = Family::default();
+        registry.register("sessions_released", "Ends of sessions that engines were told", released.clone());
         let (sessions, running, waiting) = (Gauge::default(), Gauge::default(), Gauge::default());
         registry.register("sessions", "Open sessions", sessions.clone());
         registry.register("attempts_running", "Attempts at the engine", running.clone());
@@ -97,7 +100,20 @@ impl Default for Metrics {
         let (engines, attempts) = (Family::default(), Family::default());
         registry.register("engine", "Engines of the pool, as they are known: always 1", engines.clone());
         registry.register("engine_attempts", "Attempts at one engine of the pool", attempts.clone());
-        Self { registry, turns, tokens, seconds, lost, groups, sessions, running, waiting, engines, attempts }
+        Self {
+            registry,
+            turns,
+            tokens,
+            seconds,
+            lost,
+            groups,
+            released,
+            sessions,
+            running,
+            waiting,
+            engines,
+            attempts,
+        }
     }
 }
 
@@ -160,6 +176,11 @@ impl Observer for Metrics {
                 let labels = LossLabels { cause: cause.name().to_owned(), detail: cause.detail().to_owned() };
                 self.lost.get_or_create(&labels).inc_by(*count);
             }
+            Event::PrefixesReleased { engines, failed, .. } => {
+                for (outcome, count) in [("told", engines.saturating_sub(*failed)), ("failed", *failed)] {
+                    self.released.get_or_create(&GroupLabels { outcome }).inc_by(count as u64);
+                }
+            }
             Event::GroupFinished { .. } => {
                 self.groups.get_or_create(&GroupLabels { outcome: "finished" }).inc();
             }
@@ -178,6 +199,7 @@ impl Observer for Metrics {
             | Event::GroupProtected { .. }
             | Event::GroupFinalised { .. }
             | Event::SessionScored { .. }
+            | Event::Evaluated { .. }
             | Event::GroupScored { .. }
             | Event::UpdateBegun { .. }
             | Event::UpdateEnded { .. }

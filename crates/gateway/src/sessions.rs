@@ -38,7 +38,8 @@ pub(crate) async fn open(
     let asked: Open = error::optional(&body?)?;
     let matching = asked.matcher.map(|name| matching(&app, &name)).transpose()?;
     let group = asked.group.map(GroupId::new);
-    let options = OpenOptions { lineage: asked.lineage, matching, group, lora: asked.lora, seat: None };
+    let options =
+        OpenOptions { lineage: asked.lineage, matching, group, lora: asked.lora, ..OpenOptions::default() };
     let (token, session) = app.sessions.open(options)?;
     Ok(error::json(json!({"session_id": token.as_str(), "name": session.id()})))
 }

@@ -24,12 +24,14 @@ pub struct Process {
 }
 
 impl Launcher {
-    /// The running binary itself.
+    /// The running binary itself, also when a newer one has taken its place on disk.
     ///
     /// # Errors
     /// If the system does not tell where it is.
     pub fn this() -> std::io::Result<Self> {
-        Ok(Self::at(std::env::current_exe()?))
+        let this = PathBuf::from("/proc/self/exe");
+        std::fs::read_link(&this)?;
+        Ok(Self::at(this))
     }
 
     /// The binary at `path`, which must call [`crate::launcher::main`] when run with the argument

@@ -17,8 +17,8 @@ use verbatim_session::Dispatcher;
 use crate::context::Context;
 use crate::group::{Group, Phase};
 use crate::handle::Asked;
-use crate::member::{Ended, member};
-use crate::score::{Verdict, Verdicts};
+use crate::member::{Ended, Role, member};
+use crate::score::{Identity, Verdict, Verdicts};
 use crate::steps::StepBook;
 use crate::tasks::Tasks;
 use crate::{Batch, Outcome, Progress, RolloutError, Sink, SinkError, StepRefused, Summary, View};
@@ -307,8 +307,21 @@ impl Driver {
     fn launch(&mut self, session: SessionId) {
         let Some(group) = self.groups.get(&session.group) else { return };
         let (sender, told) = oneshot::channel();
-        let (context, name, task) = (Arc::clone(&self.context), group.name.clone(), group.task.clone());
-        let handle = self.members.spawn(async move { member(&context, name, session, &task, told).await });
+        let context = Arc::clone(&self.context);
+        let (name, task, number) = (group.name.clone(), group.task.clone(), group.number);
+        let handle = self.members.spawn(async move {
+            let plan = &context.plan;
+            let role = Role {
+                group: &name,
+                place: session.place,
+                attempt: session.attempt,
+                seat: Some(session),
+                mode: &plan.mode,
+                pins: None,
+                identity: Identity::of(number, plan.group_size, session.place),
+            };
+            member(&context, role, &task, told).await
+        });
         self.running.insert(handle.id(), session);
         self.told.insert(session, sender);
     }

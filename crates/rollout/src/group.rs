@@ -55,6 +55,8 @@ pub enum Phase {
 pub(crate) struct Group {
     pub(crate) name: GroupId,
     pub(crate) task: Task,
+    /// Its task's place in the dataset, counted on through the epochs.
+    pub(crate) number: u64,
     pub(crate) phase: Phase,
     ended: Vec<EndedSession>,
     scoring: UnderWay,
@@ -73,7 +75,7 @@ struct EndedSession {
 
 impl Group {
     /// A group of a task. `mode` is `train` or `eval`. Its name says the task, and the epoch but for the first.
-    pub(crate) fn new(mode: &str, Taken { task, epoch }: Taken) -> Self {
+    pub(crate) fn new(mode: &str, Taken { task, epoch, number }: Taken) -> Self {
         let name = match epoch {
             0 => format!("{mode}:{}", task.index),
             epoch => format!("{mode}:{}:{epoch}", task.index),
@@ -81,6 +83,7 @@ impl Group {
         Self {
             name: GroupId::new(name),
             task,
+            number,
             phase: Phase::Warming,
             ended: Vec::new(),
             scoring: UnderWay::default(),

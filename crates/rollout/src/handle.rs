@@ -12,9 +12,13 @@ use verbatim_session::Sessions;
 
 use crate::context::Context;
 use crate::driver::Driver;
+use crate::eval::Evaluator;
 use crate::score::Scorer;
 use crate::tasks::Tasks;
-use crate::{Order, Outcome, Phase, Plan, RolloutError, Sink, StepState, StepView, Summary, Task};
+use crate::{
+    EvalRefused, EvalReport, Lane, Order, Outcome, Phase, Plan, RolloutError, Sink, StepState, StepView,
+    Summary, Task,
+};
 
 /// What a rollout runs with.
 pub struct Parts {
@@ -30,6 +34,8 @@ pub struct Parts {
     pub tasks: Vec<Task>,
     /// How it is gone through.
     pub order: Order,
+    /// What it is evaluated on.
+    pub lanes: Vec<Lane>,
     /// Where rows go.
     pub sink: Arc<dyn Sink>,
     /// Who watches.
@@ -51,6 +57,7 @@ impl Progress for () {
 pub struct Rollout {
     orders: mpsc::UnboundedSender<Asked>,
     mode: Option<Mode>,
+    evaluator: Evaluator,
 }
 
 /// The end of a rollout.
@@ -128,13 +135,38 @@ impl View {
 impl Rollout {
     /// Starts a rollout. Nothing begins before a step is opened.
     pub fn start(parts: Parts) -> (Self, Ending) {
-        let Parts { plan, sessions, launcher, server, tasks, order, sink, progress } = parts;
+        let Parts { plan, sessions, launcher, server, tasks, order, lanes, sink, progress } = parts;
         let mode = sessions.settings().resident.as_ref().map(verbatim_scheduler::Rules::mode);
         let scorer = Scorer::new(plan.credit.clone(), launcher.clone(), plan.mode == "train");
         let context = Arc::new(Context { plan, sessions, launcher, scorer: Arc::new(scorer), server });
         let (orders, asked) = mpsc::unbounded_channel();
+        let evaluator = Evaluator::new(Arc::clone(&context), lanes);
         let driver = Driver::new(context, Tasks::new(tasks, order), sink, progress);
-        (Self { orders, mode }, tokio::spawn(driver.drive(asked)))
+        let evaluations = evaluator.clone();
+        let ending = tokio::spawn(async move {
+            let ended = driver.drive(asked).await;
+            evaluations.stop().await;
+            ended
+        });
+        (Self { orders, mode, evaluator }, ending)
+    }
+
+    /// Begins an evaluation on these datasets, or on all; its number.
+    ///
+    /// # Errors
+    /// [`EvalRefused`].
+    pub fn evaluate(&self, datasets: Option<&[String]>) -> Result<u64, EvalRefused> {
+        self.evaluator.begin(datasets)
+    }
+
+    /// An evaluation's report, none while it runs; none at all if there is no evaluation of this number.
+    pub fn evaluation(&self, number: u64) -> Option<Option<Arc<EvalReport>>> {
+        self.evaluator.report(number)
+    }
+
+    /// An evaluation's report, once it is over.
+    pub async fn evaluated(&self, number: u64) -> Option<Arc<EvalReport>> {
+        self.evaluator.done(number).await
     }
 
     /// Opens the next step, of `groups` groups or as many as the rules say.
@@ -171,7 +203,7 @@ impl Rollout {
         let _ = self.orders.send(Asked::Trained(step));
     }
 
-    /// No group begins from now on, and those that have not finished are dropped; rows that wait to be taken stay.
+    /// No group begins from now on, and those that no step has taken are dropped; rows that wait to be taken stay.
     pub fn drain(&self) {
         let _ = self.orders.send(Asked::Drain);
     }

@@ -9,6 +9,7 @@ mod contexts;
 mod dataset;
 mod driver;
 mod error;
+mod eval;
 mod folder;
 mod group;
 mod handle;
@@ -24,6 +25,7 @@ mod tasks;
 
 pub use dataset::{Dataset, Task};
 pub use error::RolloutError;
+pub use eval::{DatasetReport, EvalRefused, EvalReport, Lane};
 pub use folder::Folder;
 pub use group::{Outcome, Phase};
 pub use handle::{Ending, Parts, Progress, Rollout, StepRefused, View};

@@ -1,7 +1,10 @@
 //! One session of a group from its agent's start to its rows.
 
+use std::sync::Arc;
+
 use tokio::sync::oneshot;
 use verbatim_agents::{AgentFailure, Output, Seat, Told};
+use verbatim_dialects::Sampling;
 use verbatim_events::{Cause, Event, GroupId};
 use verbatim_scheduler::{Exit, SessionId};
 use verbatim_session::{OpenOptions, Session};
@@ -39,42 +42,54 @@ impl Ended {
     }
 }
 
+/// What a session is run as.
+pub(crate) struct Role<'a> {
+    pub(crate) group: &'a GroupId,
+    pub(crate) place: u32,
+    pub(crate) attempt: u32,
+    /// Its place in a group of the scheduler's, if that decides when it may sample.
+    pub(crate) seat: Option<SessionId>,
+    /// `train` or `eval`.
+    pub(crate) mode: &'a str,
+    /// What its turns are sampled with.
+    pub(crate) pins: Option<Arc<Sampling>>,
+    pub(crate) identity: Identity,
+}
+
 /// Runs a session. Returns once its processes are gone and nothing of it is in flight.
 pub(crate) async fn member(
     context: &Context,
-    name: GroupId,
-    seat: SessionId,
+    role: Role<'_>,
     task: &Task,
     told: oneshot::Receiver<Told>,
 ) -> Ended {
-    let (place, attempt) = (seat.place, seat.attempt);
+    let (group, place, attempt) = (role.group.clone(), role.place, role.attempt);
     let observers = context.sessions.observers();
-    observers.tell(&Event::AgentStarted { group: name.clone(), place, attempt });
-    let ended = session(context, &name, seat, task, told).await;
+    observers.tell(&Event::AgentStarted { group: group.clone(), place, attempt });
+    let ended = session(context, role, task, told).await;
     let failed = ended.result.as_ref().err().map(|failed| failed.cause.clone());
-    observers.tell(&Event::AgentEnded { group: name, place, attempt, failed });
+    observers.tell(&Event::AgentEnded { group, place, attempt, failed });
     ended
 }
 
-async fn session(
-    context: &Context,
-    group: &GroupId,
-    seat: SessionId,
-    task: &Task,
-    told: oneshot::Receiver<Told>,
-) -> Ended {
-    let options = OpenOptions { group: Some(group.clone()), seat: Some(seat), ..OpenOptions::default() };
+async fn session(context: &Context, role: Role<'_>, task: &Task, told: oneshot::Receiver<Told>) -> Ended {
+    let group = role.group;
+    let options = OpenOptions {
+        group: Some(group.clone()),
+        seat: role.seat,
+        pins: role.pins.clone(),
+        ..OpenOptions::default()
+    };
     let (token, session) = match context.sessions.open(options) {
         Ok(opened) => opened,
         Err(full) => return Ended::without_turns(Cause::AgentNotRun, full.to_string()),
     };
-    let place = seat.place;
     let seat = Seat {
         server: context.server.clone(),
         session: session.id().as_str().to_owned(),
         token: token.as_str().to_owned(),
         model: context.plan.model.clone(),
-        mode: context.plan.mode.clone(),
+        mode: role.mode.to_owned(),
         group: group.as_str().to_owned(),
     };
     let ran = context.plan.agent.run(&context.launcher, &seat, &task.input, told).await;
@@ -85,7 +100,7 @@ async fn session(
         sampled.fold((0, 0), |(turns, tokens), length| (turns + 1, tokens + length))
     });
     let result = match ran {
-        Ok(output) => finished(context, &session, group, task, place, output).await,
+        Ok(output) => finished(context, &session, &role, task, output).await,
         Err(failure) => Err(failed(&failure)),
     };
     if let Err(failed) = &result {
@@ -99,26 +114,23 @@ async fn session(
 async fn finished(
     context: &Context,
     session: &Session,
-    group: &GroupId,
+    role: &Role<'_>,
     task: &Task,
-    place: u32,
     output: Output,
 ) -> Result<Finished, Failed> {
     let mut rows = contexts::rows(context, session, task, &output).await?;
-    let (index, size) = (task.index as u64, context.plan.group_size as u64);
-    let identity = Identity { group_index: index, sample_index: index * size + u64::from(place) };
     for row in &mut rows {
-        row.group_index = Some(identity.group_index);
-        row.sample_index = Some(identity.sample_index);
+        row.group_index = Some(role.identity.group_index);
+        row.sample_index = Some(role.identity.sample_index);
     }
     let named = output.records.is_some();
     for unknown in output.unknown {
         let field = format!("output.{unknown}");
         context.sessions.observers().lost(session.id(), Cause::FieldIgnored { field });
     }
-    let given = session.with_forest(|forest| {
-        Given::of(forest, &rows, (session.id(), group, &context.plan.mode), task, output.metadata, identity)
-    });
+    let of = (session.id(), role.group, role.mode);
+    let given =
+        session.with_forest(|forest| Given::of(forest, &rows, of, task, output.metadata, role.identity));
     Ok(Finished { rows, given, named })
 }
 

@@ -57,16 +57,14 @@ impl Summary {
         self.trained_tokens += outcome.rows.iter().map(|row| row.trained()).sum::<usize>();
         // All rows of a session lie beside each other.
         let sessions: Vec<_> = outcome.rows.chunk_by(|a, b| a.session == b.session).collect();
-        let rewards: Vec<f64> = sessions.iter().filter_map(|rows| mean(rows)).collect();
+        let rewards: Vec<f64> = sessions.iter().filter_map(|rows| reward_of(rows)).collect();
         self.mixed_groups += usize::from(rewards.iter().any(|reward| Some(reward) != rewards.first()));
         let passed = |rows: &&&[Row]| rows.iter().any(|row| row.reward.is_some_and(|reward| reward >= PASS));
         self.passed += sessions.iter().filter(passed).count();
         self.rewards.extend(rewards);
         for rows in sessions {
-            let told = rows.iter().find_map(|row| row.metadata.get("reward")?.as_object());
-            let others = told.into_iter().flatten().filter(|(name, _)| *name != key);
-            for (name, number) in others.filter_map(|(name, value)| Some((name, value.as_f64()?))) {
-                let (sum, count) = self.metrics.entry(name.clone()).or_default();
+            for (name, number) in metrics_of(rows, key) {
+                let (sum, count) = self.metrics.entry(name).or_default();
                 *sum += number;
                 *count += 1;
             }
@@ -84,8 +82,15 @@ impl Summary {
     }
 }
 
-/// The mean reward of a session's rows that have one.
-fn mean(rows: &[Row]) -> Option<f64> {
+/// The numbers of a session's reward beside the reward, if it is an object.
+pub(crate) fn metrics_of(rows: &[Row], key: &str) -> Vec<(String, f64)> {
+    let told = rows.iter().find_map(|row| row.metadata.get("reward")?.as_object());
+    let others = told.into_iter().flatten().filter(|(name, _)| *name != key);
+    others.filter_map(|(name, value)| Some((name.clone(), value.as_f64()?))).collect()
+}
+
+/// A session's reward: the mean of its rows that have one.
+pub(crate) fn reward_of(rows: &[Row]) -> Option<f64> {
     let rewards: Vec<f64> = rows.iter().filter_map(|row| row.reward).collect();
     (!rewards.is_empty()).then(|| rewards.iter().sum::<f64>() / rewards.len() as f64)
 }

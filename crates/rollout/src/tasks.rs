@@ -33,6 +33,8 @@ pub(crate) struct Taken {
     pub(crate) task: Task,
     /// How often the dataset had been gone through before.
     pub(crate) epoch: u64,
+    /// The task's place in the dataset, counted on through the epochs: no two groups have the same.
+    pub(crate) number: u64,
 }
 
 impl Tasks {
@@ -75,7 +77,8 @@ impl Iterator for Tasks {
         let (_, order) = self.epoch.as_ref()?;
         let task = self.all.get(*order.get(usize::try_from(at).ok()?)?)?.clone();
         self.order.taken += 1;
-        Some(Taken { task, epoch })
+        let number = epoch * length + task.index as u64;
+        Some(Taken { task, epoch, number })
     }
 }
 
@@ -107,6 +110,8 @@ mod tests {
         assert_eq!(indices(tasks(Order { epochs: Some(1), ..Order::default() }), 9), [0, 1, 2, 3, 4]);
         assert_eq!(indices(tasks(Order::default()), 7), [0, 1, 2, 3, 4, 0, 1], "without end");
         assert!(indices(Tasks::new(Vec::new(), Order::default()), 7).is_empty());
+        let numbers: std::collections::HashSet<_> = tasks(order).map(|taken| taken.number).collect();
+        assert_eq!(numbers, (0..15).collect(), "a number is a group's own in every epoch");
     }
 
     #[test]

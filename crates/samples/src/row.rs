@@ -14,7 +14,7 @@ pub struct Row {
     pub session: SessionId,
     /// The session's group, if it has one.
     pub group: Option<GroupId>,
-    /// Its group's task: its place in the dataset, counted from 0.
+    /// Its group's task: its place in the dataset, counted from 0 and on through the epochs.
     pub group_index: Option<u64>,
     /// Its session's place among all of the dataset's: the task times the sessions a group, and the place in the
     /// group. All rows of a session have the same, and so has a retry of it.

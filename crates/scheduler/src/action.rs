@@ -31,7 +31,7 @@ pub enum Input {
     Discard(GroupId, Unwanted),
     /// There is no task for the Group, and there will be none for later ones.
     Exhausted(GroupId),
-    /// No Group begins from now on, and those that have not finished are dropped.
+    /// No Group begins from now on, and those that no step has taken are dropped.
     Interrupt,
     /// Time has passed.
     Tick,

@@ -140,6 +140,19 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
 }
 
 #[test]
+fn an_interrupt_ends_a_rollout_that_holds_a_finished_group() {
+    let (mut at, _) = surplus("partial");
+    // The attempt that the closing step aborted ends as a finished turn, and its agent with it.
+    at.on(Input::Ended(TurnId(2), Ended::Over));
+    at.on(Input::Exited(seat(1, 0), Exit::Succeeded));
+    at.on(Input::Scored(GroupId(1)));
+    assert!(!at.0.is_over(), "it waits for the next step");
+    let ended = at.on(Input::Interrupt);
+    assert_eq!(ended, [Action::Dropped(GroupId(1), DropCause::Interrupted)]);
+    assert!(at.0.is_over());
+}
+
+#[test]
 fn a_group_that_is_late_at_its_barrier_is_dropped_and_replaced() {
     let mut at = At::new(asked());
     at.on(Input::OpenStep(None));

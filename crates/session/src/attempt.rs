@@ -181,6 +181,7 @@ impl Turn {
             experts_from: request.experts_from.map(|from| held.unwrap_or(from)),
             indexer: request.indexer_from.is_some(),
             conversation: request.conversation.clone(),
+            labelled: self.shared.settings.lifecycle,
             salt: self.shared.salt.now(),
             ..Prompt::new(ids, session)
         };

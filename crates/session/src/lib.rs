@@ -22,6 +22,7 @@ mod matching;
 mod openings;
 mod pinned;
 mod prepare;
+mod release;
 mod retry;
 mod salt;
 mod sampling;

@@ -188,7 +188,11 @@ fn finish(
     if prompt.len() >= context {
         return Err(TurnError::ContextLength { prompt: prompt.len(), context });
     }
-    let sampling = &pinned(sampling, &shared.settings.pinned, &mut lost);
+    let mut sampling = pinned(sampling, &shared.settings.pinned, &mut lost);
+    if let Some(pins) = session.pins() {
+        sampling = pinned(&sampling, pins, &mut lost);
+    }
+    let sampling = &sampling;
     can_be_had(sampling, capabilities)?;
     if prompt.is_empty() {
         return Err(EngineError::Refused { message: "the prompt is empty".into() }.into());

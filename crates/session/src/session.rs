@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use verbatim_chat::{Chain, Message};
-use verbatim_dialects::Recall;
+use verbatim_dialects::{Recall, Sampling};
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
 use verbatim_scheduler::SessionId as Seat;
@@ -22,6 +22,7 @@ pub struct Session {
     group: Option<GroupId>,
     lora: OnceLock<Arc<str>>,
     seat: Option<Seat>,
+    pins: Option<Arc<Sampling>>,
     matching: Matching,
     opened: i64,
     used: Mutex<Instant>,
@@ -54,6 +55,7 @@ impl Session {
             group: options.group,
             lora: options.lora.map_or_else(OnceLock::new, OnceLock::from),
             seat: options.seat,
+            pins: options.pins,
             matching,
             opened,
             used: Mutex::new(Instant::now()),
@@ -88,6 +90,11 @@ impl Session {
     /// Its place in a Group that the scheduler knows.
     pub fn seat(&self) -> Option<Seat> {
         self.seat
+    }
+
+    /// What its turns are sampled with, if that is pinned for it alone.
+    pub(crate) fn pins(&self) -> Option<&Sampling> {
+        self.pins.as_deref()
     }
 
     /// Who says which replayed messages are the same.

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use verbatim_dialects::Sampling;
 use verbatim_engine::Engine;
 use verbatim_events::{Cause, Event, GroupId, Observers};
 use verbatim_families::Family;
@@ -56,6 +57,8 @@ pub struct OpenOptions {
     pub lora: Option<Arc<str>>,
     /// Its place in a Group that the scheduler knows: its turns run when the Group may.
     pub seat: Option<Seat>,
+    /// What its turns are sampled with, whatever their requests and the server's own pins say.
+    pub pins: Option<Arc<Sampling>>,
 }
 
 /// The sessions of a process, with what all of them share. Cheap to clone.
@@ -106,6 +109,7 @@ impl Shared {
             removed
         };
         removed.close().await;
+        self.release(&removed).await;
         self.observers.tell(&Event::SessionClosed { session: removed.id().clone() });
         Some(removed)
     }

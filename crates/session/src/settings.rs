@@ -34,6 +34,8 @@ pub struct Settings {
     pub pinned: Sampling,
     /// Whether sessions are sampled with the adapters that a trainer publishes.
     pub adapters: bool,
+    /// Whether engines are told whose sessions they serve, and when one is over.
+    pub lifecycle: bool,
     /// Whether engines keep prefixes of one policy version from another's.
     pub salted: bool,
     /// Turns that may be at the engine at once.
@@ -120,6 +122,7 @@ impl Default for Settings {
             pinned: Sampling::default(),
             turns: 256,
             adapters: false,
+            lifecycle: false,
             salted: false,
             budget: None,
             decode_cap: 1024,

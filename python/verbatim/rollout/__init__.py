@@ -13,8 +13,8 @@ with verbatim.Rollout("rollout.toml") as rollout:
 """
 from __future__ import annotations
 
-from verbatim.rollout.batch import Batch, Group
+from verbatim.rollout.batch import Batch, Group, Lent, Progress
 from verbatim.rollout.driver import Rollout
 from verbatim.rollout.server import ServerFailed
 
-__all__ = ["Batch", "Group", "Rollout", "ServerFailed"]
+__all__ = ["Batch", "Group", "Lent", "Progress", "Rollout", "ServerFailed"]

@@ -22,6 +22,30 @@ class Group:
 
 
 @dataclass(frozen=True)
+class Lent:
+    """A group that whoever has it has to acknowledge."""
+
+    number: int
+    """What it is acknowledged by; the same at each delivery."""
+    group: Group
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Where a step is."""
+
+    step: int
+    state: str
+    """`open`: it takes groups; `closed`: no more, but some were not acknowledged; `done`."""
+    groups: int
+    """Groups that it accepted."""
+    rows: int
+    """Their rows."""
+    undelivered: int
+    """Groups that were not acknowledged yet, those that are lent among them."""
+
+
+@dataclass(frozen=True)
 class Batch:
     """All groups of a step, in the order in which they finished."""
 

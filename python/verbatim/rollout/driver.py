@@ -14,11 +14,15 @@ from verbatim.client.attempts import Retry
 from verbatim.client.blocking import Client
 from verbatim.client.wire import Answer, Call, said
 from verbatim.errors import ApiError, DeadlineExceeded
-from verbatim.rollout.batch import Batch, Group
+from verbatim.rollout.batch import Batch, Group, Lent, Progress
 from verbatim.rollout.server import Server
 
 POLL = 20.0
 """Seconds that one request waits for rows; what is longer is asked again."""
+SOON = 0.2
+"""Seconds likewise, once a step has all its groups."""
+LONGEST = 300.0
+"""Seconds that a group may be lent."""
 
 
 class Rollout:
@@ -95,18 +99,39 @@ class Rollout:
         A group is acknowledged once the next one is asked for: whoever dies over it finds it again.
         """
         until = time.monotonic() + timeout
+        poll = POLL
         while True:
             left = until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceeded(f"step {step} has not got its groups in {timeout:g} s")
-            wait = min(POLL, left)
-            asked = f"/rollout/batches?step={step}&wait={wait:.3f}&lend={min(max(left, 1.0), 300.0):.3f}"
-            answer = self._exchange("GET", asked, wait + 30.0)
-            if answer.status != 204:
-                yield group_of(answer)
-                self._exchange("POST", f"/rollout/batches/{answer.headers['x-verbatim-batch']}/ack")
-            if self._json("GET", f"/rollout/steps/{step}")["state"] == "done":
+            lent = self.lend(step, min(poll, left), min(max(left, 1.0), LONGEST))
+            if lent is not None:
+                yield lent.group
+                self.acknowledge(lent)
+            state = self.progress(step).state
+            if state == "done":
                 return
+            if state == "closed" or (lent is not None and lent.group.is_last):
+                # Perhaps nothing comes any more: what was acknowledged is counted, and a full step closed, a moment
+                # later.
+                poll = SOON
+
+    def lend(self, step: int, wait: float = POLL, seconds: float = LONGEST) -> Lent | None:
+        """The next group of a step, or None if none comes within `wait` seconds.
+
+        Unless `acknowledge` says within `seconds` that it is kept, it is given out again.
+        """
+        asked = f"/rollout/batches?step={step}&wait={wait:.3f}&lend={seconds:.3f}"
+        answer = self._exchange("GET", asked, wait + 30.0)
+        return None if answer.status == 204 else Lent(int(answer.headers["x-verbatim-batch"]), group_of(answer))
+
+    def acknowledge(self, lent: Lent) -> None:
+        """Says that a group is kept elsewhere from now on. Saying it twice does no harm."""
+        self._exchange("POST", f"/rollout/batches/{lent.number}/ack")
+
+    def progress(self, step: int) -> Progress:
+        """Where a step is."""
+        return Progress(**self._json("GET", f"/rollout/steps/{step}"))
 
     # Weights.
 
@@ -158,6 +183,24 @@ class Rollout:
         body = {"step": step, "rows": rows, "version": str(version), "groups": list(groups),
                 "metrics": dict(metrics or {})}
         self._exchange("POST", "/rollout/optimizer_step", body=body)
+
+    # Evaluation.
+
+    def evaluate(self, datasets: Sequence[str] | None = None, timeout: float = 3600.0) -> dict[str, dict[str, Any]]:
+        """Evaluates on these datasets of the rollout file, or on all, and gives each one's report by its name.
+
+        It runs beside what the rollout does, against the weights of the moment. Raises DeadlineExceeded after `timeout`
+        seconds; the evaluation goes on then.
+        """
+        asked = said(datasets=None if datasets is None else list(datasets))
+        number = self._json("POST", "/rollout/evaluations", asked)["evaluation"]
+        until = time.monotonic() + timeout
+        while (left := until - time.monotonic()) > 0:
+            wait = min(POLL, left)
+            report = self._json("GET", f"/rollout/evaluations/{number}?wait={wait:.3f}", None, wait + 30.0)
+            if report["state"] == "done":
+                return {dataset["dataset"]: dataset for dataset in report["datasets"]}
+        raise DeadlineExceeded(f"evaluation {number} is not done in {timeout:g} s")
 
     # The rest.
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from verbatim.errors import VerbatimError
 
-GRACE = 30.0
-"""Seconds that a server has to end its agents."""
+GRACE = 120.0
+"""Seconds that a server has to end its agents, which may have a long grace themselves."""
 
 
 class ServerFailed(VerbatimError):

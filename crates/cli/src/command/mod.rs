@@ -2,6 +2,7 @@
 
 pub(crate) mod config;
 pub(crate) mod engine;
+pub(crate) mod eval;
 pub(crate) mod inspect;
 pub(crate) mod pull;
 mod report;

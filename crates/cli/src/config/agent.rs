@@ -18,6 +18,10 @@ pub(crate) struct AgentConfig {
     /// The root of a service that tasks are posted to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) url: Option<String>,
+    /// The server's root as agents reach it, where that is not the address it listens on: from another machine, or
+    /// through a proxy.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) server_url: Option<String>,
     /// `url`: the file of its key.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) key_file: Option<PathBuf>,
@@ -68,6 +72,7 @@ impl Default for AgentConfig {
             command: None,
             function: None,
             url: None,
+            server_url: None,
             key_file: None,
             poll_seconds: 1.0,
             request_seconds: 30,

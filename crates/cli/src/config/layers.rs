@@ -89,6 +89,13 @@ const PATHS: [&str; 12] = [
 ];
 
 fn anchor(table: &mut Table, folder: &Path) {
+    if let Some(Value::Array(evals)) = table.get_mut("eval") {
+        for path in evals.iter_mut().filter_map(|eval| eval.get_mut("path")) {
+            if let Value::String(path) = path {
+                *path = folder.join(path.as_str()).to_string_lossy().into_owned();
+            }
+        }
+    }
     for key in PATHS {
         let Some((section, name)) = key.split_once('.') else { continue };
         let found = table.get_mut(section).and_then(|section| section.get_mut(name));

@@ -1,11 +1,13 @@
 //! Every setting, in one place, with one precedence: flag, file, default.
 
 mod agent;
+mod eval;
 mod layers;
 mod reward;
 mod schema;
 
 pub(crate) use agent::{AgentConfig, InheritConfig};
+pub(crate) use eval::EvalConfig;
 pub(crate) use layers::{Layered, Origin};
 pub(crate) use reward::{RewardConfig, SourceConfig};
 pub(crate) use schema::{

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AgentConfig, RewardConfig};
+use super::{AgentConfig, EvalConfig, RewardConfig};
 
 /// All settings. What is absent has the default printed by `verbatim config`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -34,6 +34,9 @@ pub(crate) struct Config {
     pub(crate) agent: Option<AgentConfig>,
     /// `verbatim run`: groups and rows.
     pub(crate) rollout: RolloutConfig,
+    /// What the rollout is evaluated on.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) eval: Vec<EvalConfig>,
     /// `verbatim run`: rewards and credit.
     pub(crate) reward: RewardConfig,
 }
@@ -213,6 +216,9 @@ pub(crate) struct SessionsConfig {
     pub(crate) turns: usize,
     /// Whether each session is sampled with the LoRA adapter that a trainer has published when its first turn begins.
     pub(crate) adapters: bool,
+    /// Whether engines are told whose sessions they serve, and when one is over, so that its prefixes go first (SGLang
+    /// with `--enable-session-radix-cache`).
+    pub(crate) lifecycle: bool,
     /// Whether engines keep the prefixes of one policy version from another's (SGLang, vLLM).
     pub(crate) salted: bool,
     /// Tokens at the engine at once, prompts and what is expected to be sampled: what its cache holds; 0: only turns
@@ -244,6 +250,7 @@ impl Default for SessionsConfig {
             idle_seconds: 0,
             turns: 256,
             adapters: false,
+            lifecycle: false,
             salted: false,
             tokens: 0,
             decode_cap: 1024,

@@ -44,6 +44,13 @@ grep -q '\"number\":0' \"$VERBATIM_INPUT_JSON\" || exit 16
 }
 
 #[test]
+fn agents_are_told_where_they_reach_the_server() {
+    let rollout = Rollout::new("test \"$VERBATIM_BASE_URL\" = http://front:1234/v1 && exit 21", 1, 1, "");
+    let said = text(&rollout.run(&["--set", "agent.server_url=\"http://front:1234/\""]));
+    assert!(said.contains("exit code 21"), "{said}");
+}
+
+#[test]
 fn one_agents_failure_drops_its_own_group_and_says_why() {
     let cases = [
         ("exit 3", "agent_failed", "exit code 3", 60),

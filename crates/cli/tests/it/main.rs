@@ -10,6 +10,7 @@
 mod agents;
 mod commands;
 mod engines;
+mod evals;
 mod examples;
 mod rewards;
 mod services;

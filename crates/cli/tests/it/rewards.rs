@@ -4,11 +4,12 @@ use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 use verbatim_samples::{Advantages, Row};
 
-use crate::support::{GOOD, Rollout, names, text};
+use crate::support::{GOOD, Rollout, alive, names, text, until};
 
 /// An agent that takes one turn and gives no reward.
 const SILENT: &str = r#"
@@ -260,6 +261,50 @@ fn a_python_function_is_an_agent() {
             (Some("assistant"), &json!(0.5))
         );
     }
+}
+
+#[test]
+fn a_function_that_uses_up_its_time_is_cancelled_and_its_group_dropped() {
+    let rollout = Rollout::with(folder(2), "function = \"scores:hangs\"", 1, "");
+    let (good, said) = run(&rollout, &["agent.timeout_seconds=3"]);
+    assert!(good && said.contains("groups dropped: agent_timeout"), "{said}");
+    assert_eq!(names(&rollout.path("rows")), ["train-0.jsonl"]);
+}
+
+#[test]
+fn ctrl_c_ends_what_is_scored_and_leaves_no_process() {
+    let rollout = labelled(SILENT, 1, 1);
+    let flags = with(&["reward.session={command = \"sleep 7105.5\"}"]);
+    let child = rollout.start(&flags.iter().map(String::as_str).collect::<Vec<_>>());
+    until("the reward is asked for", || alive("7105.5") == 1);
+    kill_process(Pid::from_raw(child.id() as i32).unwrap(), Signal::INT).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130), "{}", text(&output));
+    until("nothing of it is left", || alive("7105.5") == 0);
+    assert_eq!(rollout.told("\"cause\":\"interrupted\""), 1);
+}
+
+#[test]
+fn one_word_says_what_a_failed_session_does_to_its_group() {
+    // Fails the first time it sees a task.
+    let script =
+        format!("{GOOD}\nmkdir \"$SEEN/$(basename $VERBATIM_GROUP_ID)\" 2>/dev/null && exit 1\ntrue");
+    for (policy, kept, sessions) in [
+        ("drop_group", false, "1 (1 failed)"),
+        ("retry_session", true, "3 (1 failed)"),
+        ("accept(1)", true, "2 (1 failed)"),
+    ] {
+        let rollout = Rollout::new(&script, 1, 2, "");
+        std::fs::create_dir(rollout.path("seen")).unwrap();
+        let policy = format!("rollout.on_session_failure=\"{policy}\"");
+        let mut command = rollout.command(&["--set", &policy, "--set", "agent.concurrency=1"]);
+        let output = command.env("SEEN", rollout.path("seen")).output().unwrap();
+        let said = text(&output);
+        assert_eq!(output.status.success(), kept, "{policy}: {said}");
+        assert!(said.contains(sessions), "{policy}: {said}");
+    }
+    let output = Rollout::new(GOOD, 1, 1, "").run(&["--set", "rollout.on_session_failure=\"accept(0)\""]);
+    assert!(text(&output).contains("accept(K) with K above 0"), "{}", text(&output));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use verbatim_engine::{Control, EngineError, Health, Load, PauseMode, Score};
+use verbatim_engine::{Control, EngineError, Health, Load, PauseMode, Score, SessionKey};
 use verbatim_tokens::{TokenId, Version};
 
 use crate::host::Host;
@@ -66,6 +66,11 @@ impl Control for Plane {
             })
         }
         .boxed()
+    }
+
+    fn close_session(&self, session: &SessionKey) -> BoxFuture<'_, Result<(), EngineError>> {
+        let body = json!({"session_id": &*session.0});
+        async move { self.host.http.post("/close_session", &body).await.map(|_| ()) }.boxed()
     }
 
     fn load_weights(&self, folder: &Path) -> BoxFuture<'_, Result<(), EngineError>> {

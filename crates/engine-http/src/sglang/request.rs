@@ -28,6 +28,8 @@ pub(crate) struct Generate<'a> {
     lora_path: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    session_id: Option<&'a str>,
 }
 
 #[derive(Serialize)]
@@ -94,6 +96,7 @@ impl<'a> Generate<'a> {
             return_indexer_topk: prompt.indexer.then_some(true),
             lora_path: params.lora.as_deref(),
             extra_key: prompt.salt.as_deref(),
+            session_id: prompt.labelled.then_some(&*prompt.session.0),
         }
     }
 }

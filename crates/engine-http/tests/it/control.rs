@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use futures::StreamExt;
-use verbatim_engine::{AttemptId, Ending, Health, Order, PauseMode, Piece};
+use serde_json::json;
+use verbatim_engine::{AttemptId, Ending, EngineError, Health, Order, PauseMode, Piece, Prompt, SessionKey};
 use verbatim_engine_http::{Options, connect};
 use verbatim_engine_mock::{Fault, Wire};
 use verbatim_tokens::Version;
@@ -153,6 +154,47 @@ async fn a_version_is_told_and_asked_without_aborting_anything() {
         control.flush().await.unwrap();
         let load = control.load().await.unwrap();
         assert_eq!((load.running, load.waiting), (0, 0), "{wire:?}");
+    }
+}
+
+#[tokio::test]
+async fn sglang_is_told_whose_session_it_serves_and_that_it_is_over() {
+    let (mock, _) = mock(Wire::Sglang, [vec![11, 2]], |options| options.eos = vec![2]).await;
+    let server = connect(&mock.url(), None, &quick()).await.unwrap();
+    let before = mock.seen_at("/generate").len();
+    for labelled in [true, false] {
+        let prompt = Prompt { labelled, ..prompt("s", &[9, 8, 7]) };
+        ask(server.engine.as_ref(), prompt, &params()).await;
+    }
+    let told: Vec<_> =
+        mock.seen_at("/generate")[before..].iter().map(|seen| seen.json()["session_id"].clone()).collect();
+    assert_eq!(told, [json!("s"), json!(null)]);
+    let control = server.engine.control().unwrap();
+    control.close_session(&SessionKey("s".into())).await.unwrap();
+    assert_eq!(mock.seen_at("/close_session")[0].json(), json!({"session_id": "s"}));
+    control.load_weights(std::path::Path::new("/weights/7")).await.unwrap();
+    let asked = mock.seen_at("/update_weights_from_disk")[0].json();
+    assert_eq!((&asked["model_path"], &asked["abort_all_requests"]), (&json!("/weights/7"), &json!(false)));
+}
+
+#[tokio::test]
+async fn a_prefix_is_found_again_under_its_own_salt_only() {
+    for wire in [Wire::Sglang, Wire::Vllm] {
+        let (mock, _) = mock(wire, [vec![11, 2]], |options| options.eos = vec![2]).await;
+        let server = connect(&mock.url(), None, &quick()).await.unwrap();
+        let ids: Vec<u32> = (0..64).map(|at| at % 50 + 3).collect();
+        let mut cached = Vec::new();
+        for salt in ["1", "1", "2", "2"] {
+            let prompt = Prompt { salt: Some(salt.into()), ..prompt("s", &ids) };
+            cached.push(
+                ask(server.engine.as_ref(), prompt, &params()).await.end.cached_tokens.unwrap_or(0) > 0,
+            );
+        }
+        assert_eq!(cached, [false, true, false, true], "{wire:?}");
+        if wire == Wire::Vllm {
+            let closed = server.engine.control().unwrap().close_session(&SessionKey("s".into())).await;
+            assert!(matches!(closed, Err(EngineError::Unsupported { .. })), "{closed:?}");
+        }
     }
 }
 

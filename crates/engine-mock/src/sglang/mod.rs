@@ -47,6 +47,7 @@ pub(crate) fn routes() -> Router<Arc<Shared>> {
         .route("/pause_generation", post(control::pause))
         .route("/continue_generation", post(control::resume))
         .route("/flush_cache", any(control::flush))
+        .route("/close_session", post(control::nothing))
         .route("/update_weight_version", post(control::update_version))
         .route("/update_weights_from_disk", post(control::update_from_disk))
         .route("/init_weights_update_group", post(control::succeed))

@@ -3,6 +3,7 @@
 //! The invariant: rows leave only once somebody said that they are kept.
 
 mod batches;
+mod evaluations;
 mod steps;
 mod trainer;
 
@@ -12,6 +13,7 @@ use crate::access::Caller;
 use crate::{ApiError, App};
 
 pub(crate) use batches::{acknowledge, next};
+pub(crate) use evaluations::{begin as evaluate, show as evaluation};
 pub(crate) use steps::{drain, open, show, view};
 pub(crate) use trainer::optimizer_step;
 

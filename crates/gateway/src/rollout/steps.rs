@@ -25,7 +25,7 @@ struct Open {
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wait {
-    wait: Option<f64>,
+    pub(super) wait: Option<f64>,
 }
 
 /// Seconds to wait, as a query has them.
@@ -79,7 +79,7 @@ pub(crate) async fn show(
     Ok(error::json(view.ok_or_else(ApiError::rollout_stopped)?))
 }
 
-/// `POST /rollout/drain`: no group begins any more, and those that have not finished are dropped. Answers at once;
+/// `POST /rollout/drain`: no group begins any more, and those that no step has taken are dropped. Answers at once;
 /// `GET /rollout` says when it is over.
 pub(crate) async fn drain(State(app): State<App>, caller: Caller) -> Result<Response, ApiError> {
     app.rollout(&caller)?.rollout.drain();

@@ -63,6 +63,13 @@ pub(crate) struct Identity {
     pub(crate) sample_index: u64,
 }
 
+impl Identity {
+    /// That of a place in the group of a task with this number.
+    pub(crate) fn of(number: u64, group_size: usize, place: u32) -> Self {
+        Self { group_index: number, sample_index: number * group_size as u64 + u64::from(place) }
+    }
+}
+
 impl Given {
     /// What is known of a session with these rows.
     pub(crate) fn of(

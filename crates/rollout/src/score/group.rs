@@ -29,15 +29,23 @@ impl Scorer {
         self.try_group(sessions).await.unwrap_or_else(Verdict::NotScored)
     }
 
-    async fn try_group(&self, mut sessions: Vec<Finished>) -> Result<Verdict, ScoreFailure> {
-        if let Some(source) = &self.credit.group {
-            let told = sessions.iter().map(Finished::told).collect();
-            let read = |value| answer::rewards(value, self.key(), sessions.len());
-            let (rewards, _) = self.ask("reward.group", source, told, read).await?;
-            for (session, reward) in sessions.iter_mut().zip(&rewards) {
-                session.reward(reward, |_| true);
-            }
+    /// Asks for the rewards of a group's sessions, if they are to be asked for: they replace what the sessions have.
+    pub(crate) async fn rewards(&self, sessions: &mut [Finished]) -> Result<(), ScoreFailure> {
+        let Some(source) = &self.credit.group else { return Ok(()) };
+        if sessions.is_empty() {
+            return Ok(());
         }
+        let told = sessions.iter().map(Finished::told).collect();
+        let read = |value| answer::rewards(value, self.key(), sessions.len());
+        let (rewards, _) = self.ask("reward.group", source, told, read).await?;
+        for (session, reward) in sessions.iter_mut().zip(&rewards) {
+            session.reward(reward, |_| true);
+        }
+        Ok(())
+    }
+
+    async fn try_group(&self, mut sessions: Vec<Finished>) -> Result<Verdict, ScoreFailure> {
+        self.rewards(&mut sessions).await?;
         if !self.trains {
             return Ok(Verdict::Scored(sessions));
         }

@@ -89,7 +89,9 @@ impl Resident {
 
     pub(crate) fn interrupt(&mut self, out: &mut Vec<Action>) {
         self.dry = true;
-        for group in self.unfinished() {
+        // Finished ones too, that no step has taken: there may be no other step to take them.
+        let finished: Vec<_> = self.finalised.iter().map(|finished| finished.group).collect();
+        for group in self.unfinished().into_iter().chain(finished) {
             self.discard(group, DropCause::Interrupted, out);
         }
     }

@@ -69,3 +69,12 @@ def fails_for_one(session):
 
 def says_words(session):
     return "very good"
+
+
+async def hangs(base_url, prompt, request_kwargs, metadata, **kwargs):
+    import asyncio
+
+    await run_agent(base_url, prompt, request_kwargs, metadata, **kwargs)
+    if metadata["number"] == 1:
+        await asyncio.sleep(600)
+    return {"reward": 1.0}
