@@ -22,6 +22,8 @@ pub(crate) enum Command {
     Samples(Samples),
     /// Time each linear pass of a turn, and the turn's own work, against the length of history
     Passes(Passes),
+    /// Time splitting and hashing one conversation in each dialect
+    Dialects(Dialects),
     /// Compare encoding and rendering with the merging library and with minijinja
     Render(Render),
     /// Simulate rollouts with long-tailed turns: the engine's use and the steps' time in each mode
@@ -126,6 +128,20 @@ pub(crate) struct Passes {
     pub(crate) replies: Replies,
     /// How often to time each pass; the median is reported
     #[arg(long, value_name = "N", default_value_t = 31, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) runs: u32,
+}
+
+/// Flags of `dialects`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Dialects {
+    /// Turns of the conversations
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [10, 100, 1000])]
+    pub(crate) turns: Vec<u32>,
+    /// Words of each thought, call and result
+    #[arg(long, value_name = "N", default_value_t = 150, value_parser = clap::value_parser!(u32).range(3..))]
+    pub(crate) words: u32,
+    /// How often to time each; the median and p99 are reported
+    #[arg(long, value_name = "N", default_value_t = 101, value_parser = clap::value_parser!(u32).range(1..))]
     pub(crate) runs: u32,
 }
 

@@ -36,6 +36,7 @@ impl Local {
     /// If the turn fails.
     pub(crate) async fn ask(&self, request: &Request<'_>) -> anyhow::Result<Box<Committed>> {
         let asked = Asked {
+            sent: verbatim_session::Sent::default(),
             wire: request,
             sampling: &request.sampling,
             lost: request.lost.clone(),

@@ -8,6 +8,7 @@ mod args;
 mod assets;
 mod client;
 mod conversation;
+mod dialects;
 mod engine;
 mod engines;
 mod load;
@@ -51,6 +52,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Serve(serve) => service::run(&serve).await,
             Command::Load(load) => load::run(&load).await,
             Command::Samples(samples) => samples::run(&samples).await,
+            Command::Dialects(dialects) => dialects::run(&dialects),
             Command::Render(render) => render::run(&render),
             Command::Resident(resident) => resident::run(&resident),
             Command::Engines(engines) => engines::run(&engines).await,

@@ -62,8 +62,51 @@ def openai_sdk(session: Session, folder: pathlib.Path, seed: int) -> Ended:
     return Ended(finish)
 
 
+def anthropic_sdk(session: Session, folder: pathlib.Path, seed: int) -> Ended:
+    """A chat of three questions; the blocks go back as the SDK holds them."""
+    messages: list[dict[str, Any]] = []
+    stopped: str | None = ""
+    with session.anthropic() as client:
+        for question in ("What is the capital of France?", "And of Italy?", "Which is larger?"):
+            messages.append({"role": "user", "content": question})
+            more = {"temperature": 0.5, "seed": seed}
+            reply = client.messages.create(
+                model="policy", system="Be brief.", messages=messages, max_tokens=400, extra_body=more
+            )
+            stopped = reply.stop_reason
+            messages.append({"role": "assistant", "content": reply.content})
+            if stopped != "end_turn":
+                break
+    return Ended(str(stopped))
+
+
+def openai_responses(session: Session, folder: pathlib.Path, seed: int) -> Ended:
+    """A chat of three questions, each of which names the reply before."""
+    before: dict[str, str] = {}
+    status = ""
+    with session.strict() as client:
+        for question in ("What is the capital of France?", "And of Italy?", "Which is larger?"):
+            reply = client.responses.create(
+                model="policy", input=question, temperature=0.5, max_output_tokens=200, extra_body={"seed": seed}, **before
+            )
+            before, status = {"previous_response_id": reply.id}, str(reply.status)
+            if status != "completed":
+                break
+    return Ended(status)
+
+
 def openai_agents(session: Session, folder: pathlib.Path, seed: int) -> Ended:
-    """An agent with a function tool, whose earlier calls it finds in its history."""
+    """An agent with a function tool, over chat."""
+    return adding(session, seed, agents.OpenAIChatCompletionsModel)
+
+
+def openai_agents_responses(session: Session, folder: pathlib.Path, seed: int) -> Ended:
+    """The same agent over Responses, which is its default."""
+    return adding(session, seed, agents.OpenAIResponsesModel)
+
+
+def adding(session: Session, seed: int, speaking: Any) -> Ended:
+    """An agent that finds its tool's earlier calls in its history."""
     calls: list[tuple[int, int]] = []
 
     @agents.function_tool
@@ -85,9 +128,9 @@ def openai_agents(session: Session, folder: pathlib.Path, seed: int) -> Ended:
             adder = agents.Agent(
                 name="adder",
                 instructions="Use the tool add.",
-                model=agents.OpenAIChatCompletionsModel(model="policy", openai_client=client),
+                model=speaking(model="policy", openai_client=client),
                 tools=[add],
-                model_settings=agents.ModelSettings(temperature=0.5, max_tokens=80, extra_args={"seed": seed}),
+                model_settings=agents.ModelSettings(temperature=0.5, max_tokens=80, extra_body={"seed": seed}),
             )
             try:
                 result = await agents.Runner.run(adder, history, max_turns=4)
@@ -135,6 +178,9 @@ def mini_swe_agent(session: Session, folder: pathlib.Path, seed: int) -> Ended:
 
 RUNS: dict[str, Run] = {
     "openai-sdk": openai_sdk,
+    "openai-responses": openai_responses,
+    "anthropic-sdk": anthropic_sdk,
     "openai-agents": openai_agents,
+    "openai-agents-responses": openai_agents_responses,
     "mini-swe-agent": mini_swe_agent,
 }

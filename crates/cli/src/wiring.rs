@@ -166,6 +166,7 @@ impl Bound {
             head: (config.server.head_kib << 10).max(8192),
             connections: config.server.connections.max(1),
             idle: Duration::from_secs(config.server.idle_seconds.max(1)),
+            ..Limits::default()
         };
         let app = App::new(sessions.clone(), metrics, loaded.model.as_str());
         let app = App {
@@ -286,6 +287,7 @@ fn session_settings(config: &Config) -> anyhow::Result<Settings> {
         salted: config.sessions.salted,
         resident: None,
         hold: Duration::from_secs(config.sessions.hold_seconds),
+        grace: Duration::from_secs(config.sessions.grace_seconds),
         outage: Duration::from_secs(config.sessions.outage_seconds),
         experts: config.engine.experts,
         indexer: config.engine.indexer,

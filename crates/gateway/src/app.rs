@@ -74,11 +74,19 @@ pub struct Limits {
     /// How long a connection may be idle, or take to send a request's head. An agent's tool may run for minutes
     /// between two requests.
     pub idle: Duration,
+    /// How long a stream may be silent: a held turn says that it is.
+    pub silence: Duration,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { body: 64 << 20, head: 64 << 10, connections: 4096, idle: Duration::from_secs(900) }
+        Self {
+            body: 64 << 20,
+            head: 64 << 10,
+            connections: 4096,
+            idle: Duration::from_secs(900),
+            silence: Duration::from_secs(10),
+        }
     }
 }
 

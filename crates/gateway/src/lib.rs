@@ -22,6 +22,7 @@ mod reply;
 mod responses;
 mod rollout;
 mod samples;
+mod sent;
 mod server;
 mod sessions;
 mod sse;

@@ -14,7 +14,11 @@ pub(crate) async fn wait(mut reply: Reply) -> Result<(Box<Committed>, Vec<Sample
         match event {
             TurnEvent::Delta { tokens: more, .. } => tokens.extend(more),
             TurnEvent::Failed(failed) => return Err(failed.into()),
-            TurnEvent::Committed(committed) => return Ok((committed, tokens)),
+            TurnEvent::Committed(committed) => {
+                // From here on the reply is the connection's.
+                reply.events.received();
+                return Ok((committed, tokens));
+            }
         }
     }
     Err(TurnError::Closed.into())

@@ -10,15 +10,11 @@ use axum::http::HeaderValue;
 use axum::response::sse::{Event, Sse};
 use axum::response::{IntoResponse, Response};
 use futures::StreamExt;
-use tokio::sync::mpsc::UnboundedReceiver;
 use verbatim_dialects::Frame;
 use verbatim_families::Part;
-use verbatim_session::{Committed, Reply, SampledToken, TurnError, TurnEvent};
+use verbatim_session::{Committed, Events, Reply, SampledToken, TurnError, TurnEvent};
 
 use crate::ApiError;
-
-/// How long a stream may be silent.
-const KEEP_ALIVE: Duration = Duration::from_secs(10);
 
 /// What tells a turn in the words of one dialect.
 pub(crate) trait Teller: Send + 'static {
@@ -34,14 +30,21 @@ pub(crate) trait Teller: Send + 'static {
     fn alive(&mut self) -> Option<Frame>;
 }
 
-/// Starts the stream.
-pub(crate) fn respond(reply: Reply, mut teller: impl Teller) -> Response {
+/// Starts the stream, which is silent for no longer than `silence`.
+pub(crate) fn respond(silence: Duration, reply: Reply, mut teller: impl Teller) -> Response {
     let opened = told(teller.opened());
-    let rest = futures::stream::unfold(Some((teller, reply.events)), |state| async {
-        let (mut teller, mut events) = state?;
-        let (events_told, over) = next(&mut teller, &mut events).await;
-        Some((events_told, (!over).then_some((teller, events))))
-    });
+    let rest = futures::stream::unfold(
+        (teller, reply.events, false),
+        move |(mut teller, mut events, over)| async move {
+            if over {
+                // Whoever asks for more has taken the last event.
+                events.received();
+                return None;
+            }
+            let (frames, over) = next(silence, &mut teller, &mut events).await;
+            Some((frames, (teller, events, over)))
+        },
+    );
     let events = futures::stream::iter([opened]).chain(rest).flat_map(futures::stream::iter);
     let mut response = Sse::new(events.map(Ok::<_, Infallible>)).into_response();
     response.headers_mut().insert("x-accel-buffering", HeaderValue::from_static("no"));
@@ -49,8 +52,8 @@ pub(crate) fn respond(reply: Reply, mut teller: impl Teller) -> Response {
 }
 
 /// The next events, and whether they are the last.
-async fn next(teller: &mut impl Teller, events: &mut UnboundedReceiver<TurnEvent>) -> (Vec<Event>, bool) {
-    let event = match tokio::time::timeout(KEEP_ALIVE, events.recv()).await {
+async fn next(silence: Duration, teller: &mut impl Teller, events: &mut Events) -> (Vec<Event>, bool) {
+    let event = match tokio::time::timeout(silence, events.recv()).await {
         Ok(event) => event.unwrap_or(TurnEvent::Failed(TurnError::Closed)),
         Err(_) => {
             let alive = teller.alive().map_or_else(|| Event::default().comment("held"), event_of);

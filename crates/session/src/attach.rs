@@ -5,7 +5,7 @@ use std::sync::Arc;
 use verbatim_chat::{Chain, Message, Role, Setup};
 use verbatim_dialects::{Continued, Invalid, Wire};
 use verbatim_events::{Cause, NodeId};
-use verbatim_forest::{Choice, Lineage, Place, Plan, Refusal};
+use verbatim_forest::{Choice, Lineage, Node, Place, Plan, Refusal};
 
 use crate::sessions::Shared;
 use crate::{Session, ToolsDrift, TurnError};
@@ -102,9 +102,8 @@ async fn follow(
     let (node, chain, in_force, told, linear) = session
         .with_forest(|forest| {
             let mut nodes = forest.nodes().rev();
-            let is_named = |id: &str| id == response;
-            let (node, _) =
-                nodes.find(|(_, node)| node.generation().is_some_and(|turn| is_named(&turn.response)))?;
+            let is_named = |node: &Node| node.generation().is_some_and(|turn| turn.response == response);
+            let (node, _) = nodes.find(|(_, node)| is_named(node))?;
             let linear = forest.lineage() == Lineage::Linear;
             Some((node, forest.chain(node)?, forest.setup(node)?, forest.messages(node), linear))
         })

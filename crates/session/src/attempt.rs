@@ -96,7 +96,7 @@ impl Turn {
                     continue;
                 }
                 () = self.session.closing.cancelled() => break Err(Failure::Error(TurnError::Closed)),
-                () = self.sender.closed() => break Err(Failure::Gone),
+                () = self.feed.abandoned(self.shared.settings.grace) => break Err(Failure::Gone),
             };
             match piece {
                 Some(Piece::More(increment)) => {

@@ -13,6 +13,7 @@ use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_forest::Forest;
 use verbatim_scheduler::SessionId as Seat;
 
+use crate::calls::Calls;
 use crate::{Matching, OpenOptions};
 
 /// One agent's episode: its forest, and what is in flight.
@@ -27,6 +28,7 @@ pub struct Session {
     used: Mutex<Instant>,
     state: Mutex<State>,
     assembled: AtomicBool,
+    calls: Mutex<Calls>,
     /// Cancelled when the session closes.
     pub(crate) closing: CancellationToken,
     /// Turns in flight.
@@ -59,6 +61,7 @@ impl Session {
             used: Mutex::new(Instant::now()),
             state: Mutex::new(State { forest, anchors: HashMap::new() }),
             assembled: AtomicBool::new(false),
+            calls: Mutex::default(),
             closing: CancellationToken::new(),
             turns: TaskTracker::new(),
         }
@@ -127,6 +130,11 @@ impl Session {
     /// once.
     pub fn first_assembly(&self) -> bool {
         !self.assembled.swap(true, Ordering::Relaxed)
+    }
+
+    /// Recent requests.
+    pub(crate) fn calls(&self) -> MutexGuard<'_, Calls> {
+        self.calls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The state. A panic under the lock leaves the forest whole, because it only ever appends.

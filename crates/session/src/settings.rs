@@ -49,6 +49,8 @@ pub struct Settings {
     pub resident: Option<Rules>,
     /// How long a turn may be held without progress.
     pub hold: Duration,
+    /// How long a turn goes on for which nobody waits: its client may have lost the connection and try again.
+    pub grace: Duration,
     /// How long a turn puts up with an engine that yields nothing but failures.
     pub outage: Duration,
     /// Whether routed experts are asked for, of an engine that reports them.
@@ -126,6 +128,7 @@ impl Default for Settings {
             decode_cap: 1024,
             resident: None,
             hold: Duration::from_secs(600),
+            grace: Duration::from_secs(10),
             outage: Duration::from_secs(300),
             experts: false,
             indexer: false,

@@ -3,7 +3,6 @@
 use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use tokio::sync::mpsc;
 use tracing::Instrument;
 use verbatim_chat::{Content, Message};
 use verbatim_dialects::{Sampling, Wire};
@@ -14,13 +13,15 @@ use verbatim_scheduler::{Cost, Ended};
 use verbatim_tokens::{Replay, TokenId};
 
 use crate::attempt::{Attempt, Patience};
+use crate::calls::Call;
 use crate::commit::{commit, flaw};
 use crate::dispatch::{Order, Ticket};
+use crate::feed::Feed;
 use crate::prepare::{Prepared, measure, prepare};
 use crate::sampling::{Finished, Live};
 use crate::sessions::Shared;
 use crate::unread::{Unread, name_calls, parts_of};
-use crate::{Session, Sessions, TurnError};
+use crate::{Events, Sent, Session, Sessions, TurnError};
 
 /// How many digits a reply's id ends with.
 pub(crate) const DIGITS: usize = 32;
@@ -37,16 +38,18 @@ pub struct Asked<'a> {
     pub response_prefix: &'a str,
     /// Whether parts and tokens are wanted as they come; if not, only the end is told.
     pub deltas: bool,
+    /// What it is told from other requests by.
+    pub sent: Sent,
 }
 
-/// A turn in flight. Dropping it tells the turn that nobody waits.
+/// A turn in flight. Dropping its events tells the turn that nobody waits.
 pub struct Reply {
     /// The reply's id.
     pub response: String,
     /// Tokens that the model reads.
     pub prompt_tokens: usize,
     /// What happens, in order; [`TurnEvent::Committed`] or [`TurnEvent::Failed`] is the last.
-    pub events: mpsc::UnboundedReceiver<TurnEvent>,
+    pub events: Events,
 }
 
 /// One step of a turn as its client sees it.
@@ -90,7 +93,7 @@ pub struct Committed {
 }
 
 impl Sessions {
-    /// Begins a turn. Attaching and rendering happen here, in time proportional to what is new;
+    /// Begins a turn, or finds the one that the request was sent for before ([`crate::retry`]). Attaching and rendering happen here, in time proportional to what is new;
     /// sampling and committing in a task of the session's.
     ///
     /// # Errors
@@ -98,6 +101,10 @@ impl Sessions {
     pub async fn turn(&self, session: &Arc<Session>, asked: Asked<'_>) -> Result<Reply, TurnError> {
         if session.closing.is_cancelled() {
             return Err(TurnError::Closed);
+        }
+        if let Some((call, events)) = session.calls().find(&asked.sent)? {
+            tracing::info!(session = %session.id(), response = %call.response, "sent again");
+            return Ok(Reply { response: call.response, prompt_tokens: call.prompt_tokens, events });
         }
         let arrived = Instant::now();
         let prepared =
@@ -107,7 +114,8 @@ impl Sessions {
         let digits = format!("{:0DIGITS$x}", rand::random::<u128>());
         let response = format!("{}{digits}", asked.response_prefix);
         let call_prefix = format!("call_{}", &digits[..22]);
-        let (sender, events) = mpsc::unbounded_channel();
+        let feed = Feed::new();
+        let events = feed.join();
         let span = tracing::info_span!("turn", session = %session.id(), response = %response, prompt = prepared.request.prompt.len());
         let timings = Timings { prepare: arrived.elapsed(), ..Timings::default() };
         let turn = Turn {
@@ -117,13 +125,17 @@ impl Sessions {
             session: Arc::clone(session),
             response: response.clone(),
             deltas: asked.deltas,
-            sender,
+            feed: Arc::clone(&feed),
             timings,
             attempts: 0,
             patience: Patience::default(),
             message: None,
         };
         let prompt_tokens = prepared.request.prompt.len();
+        if let Some(body) = asked.sent.body {
+            let (key, response) = (asked.sent.key, response.clone());
+            session.calls().put(Call { body, key, response, prompt_tokens, feed });
+        }
         session.turns.spawn(turn.run(prepared).instrument(span));
         Ok(Reply { response, prompt_tokens, events })
     }
@@ -145,7 +157,7 @@ pub(crate) struct Turn {
     /// What the ids of its calls begin with.
     call_prefix: String,
     pub(crate) deltas: bool,
-    pub(crate) sender: mpsc::UnboundedSender<TurnEvent>,
+    pub(crate) feed: Arc<Feed>,
     pub(crate) timings: Timings,
     pub(crate) attempts: u32,
     pub(crate) patience: Patience,
@@ -169,6 +181,13 @@ impl<E: Into<TurnError>> From<E> for Failure {
     }
 }
 
+impl Drop for Turn {
+    /// A task that is over without an end, because it panicked, leaves nobody waiting.
+    fn drop(&mut self) {
+        self.feed.end(Err(TurnError::Closed));
+    }
+}
+
 impl Turn {
     async fn run(mut self, prepared: Prepared) {
         let (shared, session) = (Arc::clone(&self.shared), Arc::clone(&self.session));
@@ -176,16 +195,17 @@ impl Turn {
         match self.drive(prepared).await {
             Ok(committed) => {
                 tracing::debug!(sampled = committed.turn.generated.sampled.len(), "committed");
-                let _ = self.sender.send(TurnEvent::Committed(Box::new(committed)));
+                self.feed.end(Ok(committed));
             }
             Err(Failure::Gone) => {
                 tracing::debug!("the client is gone");
                 lost(Cause::ClientGone);
+                self.feed.end(Err(TurnError::Closed));
             }
             Err(Failure::Error(error)) => {
                 tracing::debug!(%error, "not committed");
                 error.cause().into_iter().for_each(lost);
-                let _ = self.sender.send(TurnEvent::Failed(error));
+                self.feed.end(Err(error));
             }
         }
     }
@@ -229,6 +249,12 @@ impl Turn {
             parsed = Parsed { message: *message, flaws: Vec::new() };
         }
         self.tell(parts, Vec::new());
+        // What nobody waits for is not committed: an agent that gave up has not seen it.
+        tokio::select! {
+            () = self.feed.awaited() => {}
+            () = self.session.closing.cancelled() => return Err(TurnError::Closed.into()),
+            () = self.feed.abandoned(shared.settings.grace) => return Err(Failure::Gone),
+        }
         lost.extend(parsed.flaws.iter().copied().map(flaw));
         let whole = request.prompt.len() + sampled.len() - 1;
         let experts = complete(facts.experts, request.experts_from, whole);
@@ -267,7 +293,7 @@ impl Turn {
             let order = tokio::select! {
                 order = ticket.next() => order,
                 () = self.session.closing.cancelled() => return Err(TurnError::Closed.into()),
-                () = self.sender.closed() => return Err(Failure::Gone),
+                () = self.feed.abandoned(self.shared.settings.grace) => return Err(Failure::Gone),
             };
             match order {
                 Order::Go => {
@@ -289,7 +315,7 @@ impl Turn {
     pub(crate) fn tell(&self, parts: Vec<Part>, tokens: Vec<SampledToken>) -> bool {
         let tells = self.deltas && !(parts.is_empty() && tokens.is_empty());
         if tells {
-            let _ = self.sender.send(TurnEvent::Delta { parts, tokens });
+            self.feed.tell(parts, tokens);
         }
         tells
     }

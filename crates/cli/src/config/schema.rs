@@ -230,6 +230,8 @@ pub(crate) struct SessionsConfig {
     pub(crate) patience_seconds: u64,
     /// Seconds that a turn may be held without progress.
     pub(crate) hold_seconds: u64,
+    /// Seconds that a turn goes on after its client has left, so that a retry can join it.
+    pub(crate) grace_seconds: u64,
     /// Seconds that a turn puts up with an engine that yields nothing but failures.
     pub(crate) outage_seconds: u64,
 }
@@ -254,6 +256,7 @@ impl Default for SessionsConfig {
             decode_cap: 1024,
             patience_seconds: 30,
             hold_seconds: 600,
+            grace_seconds: 10,
             outage_seconds: 300,
         }
     }

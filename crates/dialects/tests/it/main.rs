@@ -16,3 +16,4 @@ mod replies;
 mod streams;
 mod told;
 mod tools;
+mod types;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::anthropic::{self, Reply, Request};
 use verbatim_session::{Asked, Session, TurnError};
@@ -16,29 +17,37 @@ pub(crate) use self::count::{count_by_key, count_by_path};
 use crate::access::Caller;
 use crate::error::AnthropicError;
 use crate::reply::{counts, wait};
+use crate::sent::sent;
 use crate::{ApiError, App, error};
 
 /// `POST /sessions/{session}/v1/messages`.
 pub(crate) async fn by_path(
     State(app): State<App>,
     Path(token): Path<String>,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AnthropicError> {
     let session = app.sessions.get(&token)?;
-    Ok(respond(&app, &session, body?).await?)
+    Ok(respond(&app, &session, &headers, body?).await?)
 }
 
 /// `POST /v1/messages` with the session's token as the API key.
 pub(crate) async fn by_key(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AnthropicError> {
     let session = app.keyed(&caller)?;
-    Ok(respond(&app, &session, body?).await?)
+    Ok(respond(&app, &session, &headers, body?).await?)
 }
 
-async fn respond(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Response, ApiError> {
+async fn respond(
+    app: &App,
+    session: &Arc<Session>,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
     let (reply, model, stream, shows_thinking) = {
         let mut request = Request::parse(&body).map_err(TurnError::from)?;
         let asked = Asked {
@@ -47,6 +56,7 @@ async fn respond(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Respo
             lost: request.lost.clone(),
             response_prefix: anthropic::PREFIX,
             deltas: request.stream,
+            sent: sent(headers, anthropic::PREFIX, &body),
         };
         let reply = app.sessions.turn(session, asked).await?;
         let model = request.model.take().unwrap_or_else(|| app.model.to_string());
@@ -55,7 +65,7 @@ async fn respond(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Respo
     // The body is not needed while the engine works, and it may be large.
     drop(body);
     if stream {
-        return Ok(stream::respond(reply, model, shows_thinking));
+        return Ok(stream::respond(app.limits.silence, reply, model, shows_thinking));
     }
     let id = reply.response.clone();
     let (committed, _) = wait(reply).await?;

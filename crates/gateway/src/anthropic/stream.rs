@@ -1,5 +1,7 @@
 //! A reply as events, token by token.
 
+use std::time::Duration;
+
 use axum::response::Response;
 use verbatim_dialects::Frame;
 use verbatim_dialects::anthropic::Stream;
@@ -11,10 +13,10 @@ use crate::reply::counts;
 use crate::sse::{self, Teller};
 
 /// Starts the stream.
-pub(super) fn respond(reply: Reply, model: String, shows_thinking: bool) -> Response {
+pub(super) fn respond(silence: Duration, reply: Reply, model: String, shows_thinking: bool) -> Response {
     let stream = Stream::new(reply.response.clone(), model, shows_thinking);
     let prompt = reply.prompt_tokens;
-    sse::respond(reply, Events { stream, prompt })
+    sse::respond(silence, reply, Events { stream, prompt })
 }
 
 struct Events {

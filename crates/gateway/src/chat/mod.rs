@@ -9,35 +9,44 @@ use std::sync::Arc;
 use axum::body::Bytes;
 use axum::extract::rejection::BytesRejection;
 use axum::extract::{Path, State};
+use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::chat::Request;
 use verbatim_session::{Asked, Session};
 
 use crate::access::Caller;
 use crate::reply::now;
+use crate::sent::sent;
 use crate::{ApiError, App};
 
 /// `POST /sessions/{session}/v1/chat/completions`.
 pub(crate) async fn by_path(
     State(app): State<App>,
     Path(token): Path<String>,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let session = app.sessions.get(&token)?;
-    complete(&app, &session, body?).await
+    complete(&app, &session, &headers, body?).await
 }
 
 /// `POST /v1/chat/completions` with the session's token as the API key.
 pub(crate) async fn by_key(
     State(app): State<App>,
     caller: Caller,
+    headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
     let session = app.keyed(&caller)?;
-    complete(&app, &session, body?).await
+    complete(&app, &session, &headers, body?).await
 }
 
-async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Response, ApiError> {
+async fn complete(
+    app: &App,
+    session: &Arc<Session>,
+    headers: &HeaderMap,
+    body: Bytes,
+) -> Result<Response, ApiError> {
     let created = now();
     let (reply, shape) = {
         let mut request = Request::parse(&body).map_err(verbatim_session::TurnError::from)?;
@@ -56,6 +65,7 @@ async fn complete(app: &App, session: &Arc<Session>, body: Bytes) -> Result<Resp
             lost: request.lost.clone(),
             response_prefix: "chatcmpl-",
             deltas: shape.logprobs || shape.stream && !shape.one_chunk,
+            sent: sent(headers, "chat", &body),
         };
         (app.sessions.turn(session, asked).await?, shape)
     };

@@ -14,7 +14,7 @@ use crate::{ApiError, App};
 pub(super) fn respond(app: &App, reply: Reply, shape: Shape) -> Response {
     let chunks = Chunks::new(reply.response.clone(), shape.created, shape.model, shape.include_usage);
     let writer = Writer { app: app.clone(), chunks, with_logprobs: shape.logprobs, pending: Vec::new() };
-    sse::respond(reply, writer)
+    sse::respond(app.limits.silence, reply, writer)
 }
 
 struct Writer {

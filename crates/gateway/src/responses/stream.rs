@@ -1,5 +1,7 @@
 //! A reply as events, token by token.
 
+use std::time::Duration;
+
 use axum::http::StatusCode;
 use axum::response::Response;
 use verbatim_dialects::Frame;
@@ -12,9 +14,9 @@ use crate::reply::counts;
 use crate::sse::{self, Teller};
 
 /// Starts the stream.
-pub(super) fn respond(reply: Reply, created: u64, echo: Echo) -> Response {
+pub(super) fn respond(silence: Duration, reply: Reply, created: u64, echo: Echo) -> Response {
     let stream = Stream::new(reply.response.clone(), created, echo);
-    sse::respond(reply, Events(stream))
+    sse::respond(silence, reply, Events(stream))
 }
 
 struct Events(Stream);

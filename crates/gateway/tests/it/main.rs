@@ -14,6 +14,8 @@ mod miles;
 mod permuted;
 mod races;
 mod responses;
+mod retries;
 mod rows;
 mod support;
 mod switching;
+mod wire;

@@ -89,6 +89,7 @@ async fn take(
     let body = json!({ "messages": messages }).to_string();
     let request = Request::parse(body.as_bytes()).unwrap();
     let asked = Asked {
+        sent: verbatim_session::Sent::default(),
         wire: &request,
         sampling: &request.sampling,
         lost: Vec::new(),

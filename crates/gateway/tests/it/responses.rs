@@ -1,13 +1,11 @@
 //! OpenAI Responses as an agent sees it.
 
-use std::collections::HashSet;
-use std::time::Duration;
-
 use reqwest::StatusCode;
 use serde_json::{Value, json};
+use std::collections::HashSet;
 use verbatim_engine_sim::Fault;
 
-use crate::support::{Server, Setting, faulty, text, turn, user};
+use crate::support::{Server, faulty, text, turn, user};
 
 fn tools() -> Value {
     json!([{"type": "function", "name": "sh", "strict": false, "description": "Runs a command.",
@@ -214,19 +212,4 @@ async fn a_cut_reply_is_incomplete_and_a_failed_stream_says_so_and_nothing_more(
     assert_eq!((name.as_str(), &last["response"]["status"]), ("response.failed", &json!("failed")));
     assert_eq!(last["response"]["error"]["code"], "server_error");
     assert_eq!(server.committed(&session), 0);
-}
-
-/// A held turn's stream is not silent for longer than a client waits.
-#[tokio::test(flavor = "multi_thread")]
-async fn a_held_stream_says_that_it_is() {
-    let server = Server::with(Setting::default(), [text("fine")]).await;
-    let session = server.open(json!({})).await;
-    server.sessions.dispatcher().close_gate(verbatim_session::Running::Abort);
-    let open = async {
-        tokio::time::sleep(Duration::from_millis(300)).await;
-        server.sessions.dispatcher().open_gate();
-    };
-    let body = json!({"input": "go", "stream": true});
-    let (events, ()) = tokio::join!(server.stream(&session, "responses", &body), open);
-    assert_eq!(events.last().unwrap().0, "response.completed");
 }

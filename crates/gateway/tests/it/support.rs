@@ -83,7 +83,8 @@ pub(crate) struct Setting {
 
 impl Default for Setting {
     fn default() -> Self {
-        let settings = Settings { hold: Duration::from_secs(5), ..Settings::default() };
+        let settings =
+            Settings { hold: Duration::from_secs(5), grace: Duration::ZERO, ..Settings::default() };
         let options = SimOptions { vocabulary: family().tokenizer().vocabulary(), ..SimOptions::default() };
         Self {
             settings,
@@ -220,6 +221,18 @@ impl Server {
             _ => 0,
         };
         events.iter().map(count).sum()
+    }
+
+    /// What was lost so far, each by its name and detail.
+    pub(crate) fn causes(&self) -> Vec<String> {
+        let events = self.events.0.lock().unwrap();
+        let told = events.iter().filter_map(|event| match event {
+            Event::Lost { cause, .. } => {
+                Some(format!("{} {}", cause.name(), cause.detail()).trim().to_owned())
+            }
+            _ => None,
+        });
+        told.collect()
     }
 
     /// Waits until something holds.

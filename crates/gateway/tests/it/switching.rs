@@ -1,9 +1,11 @@
-//! A session that changes its dialect keeps its line.
+//! What holds in every dialect: one line, and streams that are never silent.
+
+use std::time::Duration;
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
 
-use crate::support::{Server, turn, user};
+use crate::support::{Server, Setting, text, turn, user};
 
 /// A turn in each dialect; gives what was said as `(reasoning, text, call id)`.
 async fn ask(server: &Server, session: &str, dialect: usize, history: &[Turn]) -> (String, String, String) {
@@ -95,5 +97,43 @@ async fn every_order_of_dialects_is_one_line() {
             calls.dedup();
             assert_eq!(calls.len(), 4, "every call has its own id");
         }
+    }
+}
+
+/// A held turn's stream says so in the dialect's own way, often enough that no time-out on the way cuts it.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_held_stream_is_not_silent() {
+    let usual = Setting::default();
+    let limits = verbatim_gateway::Limits { silence: Duration::from_millis(40), ..usual.limits };
+    let server = Server::with(Setting { limits, ..usual }, [text("fine")]).await;
+    let messages = [user("hi")];
+    let table = [
+        ("chat/completions", json!({"messages": messages, "stream": true}), ": held", "[DONE]"),
+        (
+            "responses",
+            json!({"input": "hi", "stream": true}),
+            "event: response.in_progress",
+            "response.completed",
+        ),
+        (
+            "messages",
+            json!({"messages": messages, "max_tokens": 9, "stream": true}),
+            "event: ping",
+            "message_stop",
+        ),
+    ];
+    for (route, body, alive, end) in table {
+        let session = server.open(json!({})).await;
+        server.sessions.dispatcher().close_gate(verbatim_session::Running::Abort);
+        let url = format!("{}/sessions/{session}/v1/{route}", server.url);
+        let told = async { server.client.post(url).json(&body).send().await.unwrap().text().await.unwrap() };
+        let open = async {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+            server.sessions.dispatcher().open_gate();
+        };
+        let (told, ()) = tokio::join!(told, open);
+        let count = told.matches(alive).count();
+        assert!((3..12).contains(&count), "{route}: {count} signs of life");
+        assert!(told.contains(end), "{route}: {told}");
     }
 }
