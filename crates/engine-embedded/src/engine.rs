@@ -109,7 +109,8 @@ impl EmbeddedEngine {
         if params.max_tokens == 0 {
             let _ = pieces.send(Piece::End(Ending::Length.into()));
         } else {
-            self.desk.tell(Message::Generate(Generation { id, prompt, params, pieces }))?;
+            let generation = Generation { id, prompt, params, pieces };
+            self.desk.tell(Message::Generate(Box::new(generation)))?;
         }
         Ok(stream)
     }

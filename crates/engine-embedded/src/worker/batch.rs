@@ -25,7 +25,7 @@ pub(crate) struct Limits {
 }
 
 enum Waiting {
-    Generation(Generation),
+    Generation(Box<Generation>),
     Scoring(Scoring),
 }
 
@@ -101,7 +101,7 @@ impl Worker {
                     && let Some(Waiting::Generation(generation)) = self.waiting.remove(at)
                 {
                     let context = self.limits.context;
-                    Running::generation(generation, Sequence::default(), context, self.epoch).finish(true);
+                    Running::generation(*generation, Sequence::default(), context, self.epoch).finish(true);
                 }
                 let named = |running: &Running| matches!(&running.goal, Goal::Sample(s) if s.id == id);
                 if let Some(at) = self.running.iter().position(named) {
@@ -161,7 +161,7 @@ impl Worker {
                     Some(prefix) => {
                         tracing::debug!(attempt = %generation.id, cached = prefix.len(), "attempt begins");
                         let context = self.limits.context;
-                        self.running.push(Running::generation(generation, prefix, context, self.epoch));
+                        self.running.push(Running::generation(*generation, prefix, context, self.epoch));
                     }
                     None => held.push_back(Waiting::Generation(generation)),
                 },

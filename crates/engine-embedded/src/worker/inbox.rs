@@ -22,7 +22,7 @@ pub(crate) struct Scoring {
 
 /// Everything a worker is told.
 pub(crate) enum Message {
-    Generate(Generation),
+    Generate(Box<Generation>),
     Score(Scoring),
     Abort(AttemptId),
     /// Drop every cached prefix; answered when done.
