@@ -98,6 +98,8 @@ fn other_tools_are_another_root() {
     assert_eq!(place(&world, &request), Place::Root);
     let with = world.turn(&talk(&["u:q"]), &Reply::new("r"));
     assert_eq!(place(&world, &request), Place::After(with.generation), "under its own tools it is found");
+    let tools = |node| world.forest.setup(node).map(|setup| setup.tools.len());
+    assert_eq!((tools(with.generation), tools(without.generation)), (Some(1), Some(0)));
     world.setup.tools.clear();
     assert_eq!(place(&world, &request), Place::After(without.generation));
 }
