@@ -60,7 +60,7 @@ pub(crate) enum Command {
 /// `verbatim eval`.
 #[derive(Debug, Arguments)]
 pub(crate) struct Eval {
-    /// A TOML file with sections [agent], [dataset] and [[eval]].
+    /// A TOML file with the sections `[agent]`, `[dataset]` and `[[eval]]`.
     #[arg(value_name = "ROLLOUT.TOML")]
     pub(crate) rollout: PathBuf,
     /// Evaluate on these only.

@@ -93,7 +93,7 @@ pub struct Committed {
 }
 
 impl Sessions {
-    /// Begins a turn, or finds the one that the request was sent for before ([`crate::retry`]). Attaching and rendering happen here, in time proportional to what is new;
+    /// Begins a turn, or finds the one that the request was sent for before (the rule is in the module `retry`). Attaching and rendering happen here, in time proportional to what is new;
     /// sampling and committing in a task of the session's.
     ///
     /// # Errors
