@@ -3,17 +3,16 @@
 use std::sync::Arc;
 
 use verbatim_chat::Chain;
-use verbatim_events::{Cause, Event, NodeId, TurnCommitted};
+use verbatim_events::{Cause, Event, NodeId, Observers, TurnCommitted};
 use verbatim_families::Flaw;
 use verbatim_forest::{Place, Plan};
 
-use crate::sessions::Shared;
 use crate::{Session, TurnError};
 
 /// Commits a turn: checks that its plan still holds, applies its event, tells the observers.
 /// Returns the generation's node.
 pub(crate) fn commit(
-    shared: &Shared,
+    observers: &Observers,
     session: &Session,
     plan: Plan,
     bytes: Chain,
@@ -38,8 +37,8 @@ pub(crate) fn commit(
         }
         applied
     };
-    shared.observers.tell(&Event::TurnCommitted(Arc::clone(turn)));
-    lost.into_iter().for_each(|cause| shared.observers.lost(session.id(), cause));
+    observers.tell(&Event::TurnCommitted(Arc::clone(turn)));
+    lost.into_iter().for_each(|cause| observers.lost(session.id(), cause));
     Ok(applied.generation)
 }
 
@@ -49,5 +48,73 @@ pub(crate) fn flaw(flaw: Flaw) -> Cause {
         Flaw::ReasoningOpen => Cause::ReasoningOpen,
         Flaw::CallOpen => Cause::CallOpen,
         Flaw::CallMalformed => Cause::CallMalformed,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use verbatim_chat::{Message, Role, Setup, StartState, Strict};
+    use verbatim_engine::{Attempts, Increment};
+    use verbatim_events::{Finish, Generated, Observed, SessionId, Timings};
+    use verbatim_forest::{Forest, Lineage};
+    use verbatim_tokens::{LogprobKind, Sampled, TokenId};
+
+    use super::*;
+    use crate::{Matching, OpenOptions};
+
+    fn sampled() -> Sampled {
+        let mut attempts = Attempts::new(LogprobKind::Raw, 1);
+        let increment =
+            Increment { ids: vec![TokenId(7)], logprobs: vec![Some(-0.5)], ..Increment::default() };
+        attempts.push(increment).unwrap();
+        attempts.finish().unwrap()
+    }
+
+    fn turn() -> Arc<TurnCommitted> {
+        let message = |role, text: &str| Arc::new(Message::new(role, text));
+        let observed = Observed::New {
+            setup: Some(Arc::new(Setup::default())),
+            messages: vec![message(Role::User, "hi")].into(),
+            ids: vec![TokenId(1), TokenId(2)].into(),
+            trim: 0,
+            start: StartState::Content,
+        };
+        let generated = Generated {
+            sampled: sampled(),
+            message: message(Role::Assistant, "yes"),
+            finish: Finish::Stop,
+            response: "chatcmpl-1".into(),
+            temperature: 1.0,
+            cached_tokens: None,
+            experts: None,
+            indexer: None,
+            speculation: None,
+            retractions: 0,
+            attempts: 1,
+        };
+        let (session, timings) = (SessionId::new("s"), Timings::default());
+        Arc::new(TurnCommitted { session, parent: None, observed, generated, at: 0, timings })
+    }
+
+    /// Between the end of its last attempt and its commit a turn hears nothing: that its session closed meanwhile is
+    /// seen here or never.
+    #[test]
+    fn a_session_that_closed_meanwhile_takes_no_turn() {
+        for closed in [false, true] {
+            let forest = Forest::new(Lineage::Tree, Arc::new(Strict));
+            let id = SessionId::new("s");
+            let session = Session::new(id, OpenOptions::default(), Matching::default(), 0, forest);
+            let plan = session.with_forest(|forest| forest.plan(Place::Root, 1)).unwrap();
+            if closed {
+                session.closing.cancel();
+            }
+            let bytes = Chain::root(&Setup::default());
+            let committed = commit(&Observers::default(), &session, plan, bytes, &turn(), Vec::new());
+            let turns = session.with_forest(|forest| forest.nodes().count());
+            match closed {
+                false => assert!(committed.is_ok() && turns == 2),
+                true => assert_eq!((committed, turns), (Err(TurnError::Closed), 0)),
+            }
+        }
     }
 }

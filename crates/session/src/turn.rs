@@ -282,7 +282,7 @@ impl Turn {
             at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
             timings: self.timings,
         });
-        let node = commit(&shared, &self.session, plan, bytes, &turn, lost)?;
+        let node = commit(&shared.observers, &self.session, plan, bytes, &turn, lost)?;
         Ok(Committed { turn, node, prompt_tokens: request.prompt.len(), stop })
     }
 
