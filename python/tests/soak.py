@@ -112,7 +112,8 @@ def run(case: Case, sessions: int, steps: int) -> dict[str, Any]:
         try:
             if case.end in ("interrupted", "killed"):
                 rollout.open()
-                watch(rollout, seen, lambda state: seen["peak"] >= sessions * 3 // 4 and state["running"] > 0)
+                # Every agent has made its first request: all of them run, and none is about to be started.
+                watch(rollout, seen, lambda state: told(folder, "group_ready") >= sessions // GROUP)
             else:
                 for step in range(1, steps + 1):
                     assert rollout.open() == step
@@ -133,8 +134,10 @@ def run(case: Case, sessions: int, steps: int) -> dict[str, Any]:
             time.sleep(0.05)
         seen["left processes"] = living(folder)
         left = [path.name for path in (folder / "tmp").iterdir()]
-        # A server that was killed cannot delete its agents' folders; their launchers do.
-        seen["left folders"] = len([name for name in left if name.startswith("verbatim-")])
+        # A server that was killed cannot delete its agents' folders. Their launchers do where they outlive it; of agents
+        # that ended because the server was gone some are left.
+        what = "folders of the killed" if case.end == "killed" else "left folders"
+        seen[what] = len([name for name in left if name.startswith("verbatim-")])
         events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
         kinds = [event["event"] for event in events]
         if case.end != "killed":
@@ -142,6 +145,11 @@ def run(case: Case, sessions: int, steps: int) -> dict[str, Any]:
             seen["left groups"] = kinds.count("group_started") - kinds.count("group_finished") - kinds.count("group_dropped")
         seen["turns"] = kinds.count("turn_committed")
         return seen
+
+
+def told(folder: pathlib.Path, kind: str) -> int:
+    """How many events of a kind there were."""
+    return (folder / "events.jsonl").read_text().count(f'"event":"{kind}"')
 
 
 def watch(rollout: verbatim.Rollout, seen: dict[str, Any], enough: Callable[[dict[str, Any]], bool]) -> None:

@@ -45,20 +45,22 @@ pub fn main() -> ExitCode {
     listen(owner, happenings.clone(), Arc::clone(&alone));
     reap(happenings);
     let exit = see_through(pid, Duration::from_millis(spec.grace_ms), &happened);
-    if let Some(folder) = spec.folder.filter(|_| alone.load(Ordering::Acquire)) {
+    let was_alone = alone.load(Ordering::Acquire);
+    // A process often ends because its owner is gone, and then that is seen here first.
+    let heard = say(&Word::Exited(exit));
+    if let Some(folder) = spec.folder.filter(|_| was_alone || !heard) {
         // Nobody is left who could be told that it failed.
         let _ = std::fs::remove_dir_all(folder);
     }
-    say(&Word::Exited(exit));
     ExitCode::SUCCESS
 }
 
-fn say(word: &Word) {
+/// Tells the owner; whether it can have heard. One that is gone does not, and nothing is to be done about it.
+fn say(word: &Word) -> bool {
+    let mut line = serde_json::to_vec(word).unwrap_or_default();
+    line.push(b'\n');
     let mut out = std::io::stdout().lock();
-    // An owner that is gone hears nothing, and nothing is to be done about it.
-    let _ = serde_json::to_writer(&mut out, word);
-    let _ = out.write_all(b"\n");
-    let _ = out.flush();
+    out.write_all(&line).and_then(|()| out.flush()).is_ok()
 }
 
 fn start(spec: &Spec) -> std::io::Result<Pid> {
