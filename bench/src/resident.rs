@@ -70,6 +70,7 @@ fn setup(way: &Way, seed: u64, steps: u64) -> Setup {
         barrier: Some(Duration::from_secs(600)),
         agent_time: Duration::from_secs(100_000),
         steps: Some(steps),
+        give_up: None,
     };
     (way.change)(&mut asked);
     Setup {

@@ -130,6 +130,9 @@ def test_rows_come_again_until_they_are_acknowledged(rollout: verbatim.Rollout) 
         assert client.exchange(ack, 30.0).status == 204
         assert client.exchange(ack, 30.0).status == 204, "saying it twice does no harm"
         assert json.loads(client.exchange(Call("GET", "/rollout/steps/1?wait=30"), 60.0).body)["state"] == "done"
+        began = time.monotonic()
+        assert client.exchange(Call("GET", "/rollout/batches?step=1&wait=50"), 60.0).status == 204
+        assert time.monotonic() - began < 40.0, "a step that is done has nothing to wait for"
         with pytest.raises(ApiError, match="there was no batch 17"):
             client.exchange(Call("POST", "/rollout/batches/17/ack"), 30.0)
 

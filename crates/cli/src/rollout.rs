@@ -1,6 +1,7 @@
 //! From settings to a rollout.
 
 use std::collections::HashSet;
+use std::num::NonZeroU32;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -230,6 +231,7 @@ fn rules(
         barrier: (rollout.barrier_seconds > 0).then(|| Duration::from_secs(rollout.barrier_seconds)),
         agent_time: Duration::from_secs(agent.timeout_seconds),
         steps: steps.or_else(|| all.map(|all| all.div_ceil(batch.max(1)) as u64)),
+        give_up: NonZeroU32::new(rollout.give_up),
     })?)
 }
 

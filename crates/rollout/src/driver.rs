@@ -49,6 +49,8 @@ pub(crate) struct Driver {
     trained: u64,
     progress: Box<dyn Progress>,
     summary: Summary,
+    /// Why the latest dropped group was, and what was said of it.
+    latest_drop: (&'static str, Option<String>),
     failed: Option<RolloutError>,
     stopping: bool,
 }
@@ -80,6 +82,7 @@ impl Driver {
             trained: 0,
             progress,
             summary: Summary::default(),
+            latest_drop: ("", None),
             failed: None,
             stopping: false,
             context,
@@ -93,7 +96,9 @@ impl Driver {
     ) -> Result<Summary, RolloutError> {
         loop {
             self.act();
-            self.steps.answer(&self.undelivered());
+            if self.steps.is_awaited() {
+                self.steps.answer(&self.undelivered());
+            }
             if self.stopping && self.dispatcher.is_over() && self.members.is_empty() {
                 self.sink.close();
                 if self.puts.is_empty() {
@@ -264,9 +269,14 @@ impl Driver {
                 let Some(group) = self.groups.remove(&group) else { return };
                 let outcome = group.outcome(Some(cause));
                 if let Some(cause) = outcome.dropped.clone() {
+                    self.latest_drop = (cause.name(), outcome.failures.first().cloned());
                     self.observers.tell(&Event::GroupDropped { group: outcome.group.clone(), cause });
                 }
                 self.count(&outcome);
+            }
+            Action::GaveUp(groups) => {
+                let (cause, text) = self.latest_drop.clone();
+                self.failed.get_or_insert(RolloutError::GaveUp { groups, cause, text });
             }
             Action::StepOpened(Step(step)) => {
                 self.steps.open(step);

@@ -31,6 +31,19 @@ pub enum RolloutError {
         /// What is wrong and the way out.
         problem: String,
     },
+    /// One group after the other failed.
+    #[error(
+        "{groups} groups in a row failed, the last one with {cause}{}; see what the agents said, or set \
+         rollout.give_up", .text.as_ref().map(|text| format!(": {text}")).unwrap_or_default()
+    )]
+    GaveUp {
+        /// How many.
+        groups: u32,
+        /// Of the last one.
+        cause: &'static str,
+        /// What was said of it.
+        text: Option<String>,
+    },
     /// Rows were not taken.
     #[error("the rows of a group were not taken: {0}")]
     Sink(#[from] crate::SinkError),

@@ -93,6 +93,11 @@ impl StepBook {
         newest.into_iter().rev().filter_map(|step| self.view(step, undelivered)).collect()
     }
 
+    /// Whether anybody waits for a step.
+    pub(crate) fn is_awaited(&self) -> bool {
+        !self.waiters.is_empty()
+    }
+
     /// Answers those whose step is done, and forgets those who went away.
     pub(crate) fn answer(&mut self, undelivered: &HashMap<u64, usize>) {
         for (step, told) in std::mem::take(&mut self.waiters) {

@@ -118,6 +118,9 @@ pub enum Action {
     },
     /// The Group yields nothing; all its sessions have exited.
     Dropped(GroupId, DropCause),
+    /// So many Groups in a row failed: no other is likely to succeed. What follows is that of
+    /// [`Input::Interrupt`].
+    GaveUp(u32),
     /// The step is open. Leases for it follow, and only then attempts.
     StepOpened(Step),
     /// The step is complete, and what it had to wait for is over.

@@ -26,6 +26,13 @@ pub enum DropCause {
     Interrupted,
 }
 
+impl DropCause {
+    /// Whether it says that something is broken, and not that the Group was not needed.
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Barrier | Self::Failed | Self::Unwanted(Unwanted::NotScored))
+    }
+}
+
 /// Why the shell does without a Group.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Unwanted {

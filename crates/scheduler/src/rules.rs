@@ -1,5 +1,6 @@
 //! How Groups are rolled out, checked before anything runs.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 /// How rollout and training take turns.
@@ -52,6 +53,8 @@ pub struct Asked {
     pub agent_time: Duration,
     /// How many steps there are; `None` is no end.
     pub steps: Option<u64>,
+    /// After how many failed Groups in a row the rollout ends; `None`: it goes on.
+    pub give_up: Option<NonZeroU32>,
 }
 
 /// Settings that exclude each other, or exclude every rollout.

@@ -25,6 +25,7 @@ fn asked() -> Asked {
         barrier: Some(Duration::from_secs(30)),
         agent_time: Duration::from_secs(600),
         steps: None,
+        give_up: None,
     }
 }
 
@@ -225,4 +226,31 @@ fn a_complete_step_drops_what_is_scored_in_sync_and_keeps_it_for_the_next_in_par
         let late = at.on(Input::Scored(GroupId(0)));
         assert_eq!(late.is_empty(), mode == "sync", "{late:?}");
     }
+}
+
+#[test]
+fn a_rollout_whose_groups_all_fail_ends() {
+    let give_up = std::num::NonZeroU32::new(2);
+    let failed = Input::Discard(GroupId(0), Unwanted::NotScored);
+    let exits = |group| Input::Exited(seat(group, 0), Exit::Failed { again: false });
+    let mut at = scoring(Asked { give_up, ..asked() });
+    at.on(failed);
+    let ended = at.on(exits(1));
+    let dropped = Action::Dropped(GroupId(1), DropCause::Failed);
+    assert_eq!(ended, [dropped, Action::GaveUp(2), Action::StepClosed(Step(1))]);
+    assert!(at.0.is_over());
+
+    // What a filter drops is no failure, and a group that was scored ends the row of failures.
+    let mut at = scoring(Asked { give_up, ..asked() });
+    at.on(failed);
+    for (group, told) in [(1, Input::Discard(GroupId(1), Unwanted::Filtered)), (2, Input::Scored(GroupId(2)))]
+    {
+        at.on(Input::Arrived(TurnId(group), Some(seat(group, 0)), Cost::default()));
+        at.on(Input::Ended(TurnId(group), Ended::Over));
+        at.on(Input::Exited(seat(group, 0), Exit::Succeeded));
+        at.on(told);
+    }
+    at.on(Input::OpenStep(None));
+    let replaced = at.on(exits(3));
+    assert!(replaced.contains(&Action::Begin(GroupId(4))), "{replaced:?}");
 }

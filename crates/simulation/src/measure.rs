@@ -23,6 +23,8 @@ pub struct Measured {
     pub unwanted: usize,
     /// Groups that were dropped for any other cause.
     pub dropped: usize,
+    /// Rollouts that ended because Groups failed one after the other: 0 or 1.
+    pub gave_up: usize,
     /// Tokens of accepted Groups.
     pub useful_tokens: u64,
     /// Tokens that were sampled.

@@ -1,5 +1,6 @@
 //! What is simulated.
 
+use std::num::NonZeroU32;
 use std::time::Duration;
 
 use rand::{Rng, SeedableRng};
@@ -105,7 +106,7 @@ impl Setup {
         let barrier = random.random_bool(0.8).then(|| Duration::from_secs(random.random_range(20..90)));
         let least = if barrier.is_some() { group_size } else { 1 };
         let over_sampling = if is_async { 0 } else { random.random_range(0..=3) };
-        let asked = Asked {
+        let mut asked = Asked {
             mode: mode.into(),
             staleness: is_async.then(|| random.random_range(0..=2)),
             max_aborted_count: (mode == "partial" && random.random_bool(0.6))
@@ -121,6 +122,7 @@ impl Setup {
             barrier,
             agent_time: Duration::from_secs(random.random_range(60..400)),
             steps: random.random_bool(0.8).then_some(steps),
+            give_up: None,
         };
         let enough = batch * steps as usize;
         let tasks =
@@ -129,6 +131,8 @@ impl Setup {
             tokens: random.random_range(100..4000),
             patience: Duration::from_secs(random.random_range(0..60)),
         });
+        // Drawn last of what is asked, so that seeds keep their other draws.
+        asked.give_up = random.random_bool(0.3).then(|| random.random_range(1..=4)).and_then(NonZeroU32::new);
         let faults = if random.random_bool(0.25) { Faults::default() } else { Faults::drawn(random) };
         Self {
             seed,

@@ -22,6 +22,7 @@ fn the_histories_meet_what_they_are_to_meet() {
     let sum = |of: fn(&Measured) -> usize| all.iter().map(of).sum::<usize>();
     assert!(sum(|m| m.accepted) > 500 && sum(|m| m.surplus) > 50 && sum(|m| m.dropped) > 200);
     assert!(sum(|m| m.unwanted) > 100);
+    assert!(sum(|m| m.gave_up) > 10);
     assert!(sum(|m| m.aborted) > 500);
     assert!(all.iter().any(|m| m.staleness == 2), "rollout runs ahead as far as it may");
 }

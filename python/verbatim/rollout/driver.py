@@ -19,8 +19,6 @@ from verbatim.rollout.server import Server
 
 POLL = 20.0
 """Seconds that one request waits for rows; what is longer is asked again."""
-SOON = 0.2
-"""Seconds likewise, once a step has all its groups."""
 LONGEST = 300.0
 """Seconds that a group may be lent."""
 
@@ -99,22 +97,17 @@ class Rollout:
         A group is acknowledged once the next one is asked for: whoever dies over it finds it again.
         """
         until = time.monotonic() + timeout
-        poll = POLL
         while True:
             left = until - time.monotonic()
             if left <= 0:
                 raise DeadlineExceeded(f"step {step} has not got its groups in {timeout:g} s")
-            lent = self.lend(step, min(poll, left), min(max(left, 1.0), LONGEST))
+            # The server answers at once when the step is done.
+            lent = self.lend(step, min(POLL, left), min(max(left, 1.0), LONGEST))
             if lent is not None:
                 yield lent.group
                 self.acknowledge(lent)
-            state = self.progress(step).state
-            if state == "done":
+            elif self.progress(step).state == "done":
                 return
-            if state == "closed" or (lent is not None and lent.group.is_last):
-                # Perhaps nothing comes any more: what was acknowledged is counted, and a full step closed, a moment
-                # later.
-                poll = SOON
 
     def lend(self, step: int, wait: float = POLL, seconds: float = LONGEST) -> Lent | None:
         """The next group of a step, or None if none comes within `wait` seconds.

@@ -433,6 +433,8 @@ pub(crate) struct RolloutConfig {
     /// `retry_session`, or `accept(K)`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) on_session_failure: Option<String>,
+    /// After how many failed groups in a row, none scored between them, the rollout ends with an error; 0: it goes on.
+    pub(crate) give_up: u32,
     /// How rollout and training take turns: `sync` drops at a step's end what is not finished, `partial`
     /// holds it for the next step, `async` goes on while the trainer trains.
     pub(crate) mode: String,
@@ -476,6 +478,7 @@ impl Default for RolloutConfig {
             keep_at_least: 0,
             retries: 1,
             on_session_failure: None,
+            give_up: 32,
             mode: "sync".into(),
             batch: 0,
             over_sampling: 0,

@@ -84,6 +84,19 @@ fn an_agent_that_takes_no_turn_yields_no_row_and_no_zero_reward() {
 }
 
 #[test]
+fn a_rollout_whose_groups_all_fail_ends_with_what_they_fail_of() {
+    let rollout = Rollout::new("echo no such tool >&2; exit 3", 40, 1, "");
+    let settings = ["rollout.give_up=3", "rollout.retries=0", "rollout.batch=1", "rollout.resident=1"];
+    let flags: Vec<_> = settings.iter().flat_map(|setting| ["--set", setting]).collect();
+    let output = rollout.run(&flags);
+    let said = text(&output);
+    assert!(!output.status.success(), "{said}");
+    assert!(said.contains("3 groups in a row failed, the last one with agent_failed: session 0: "), "{said}");
+    assert!(said.contains("no such tool") && said.contains("set rollout.give_up"), "{said}");
+    assert_eq!(rollout.told("group_started"), 3, "{said}");
+}
+
+#[test]
 fn a_failed_session_is_run_again_as_a_new_one() {
     // Fails the first time it sees a task.
     let script =

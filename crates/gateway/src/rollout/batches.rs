@@ -27,7 +27,7 @@ pub(crate) struct Asked {
 }
 
 /// `GET /rollout/batches`: the next group's rows as a file of `?format=` (`safetensors`, `parquet` or `jsonl`), of
-/// `?step=` if it is given. Waits `?wait=` seconds for one, then 204. Headers `x-verbatim-batch` (what it is
+/// `?step=` if it is given. Waits `?wait=` seconds for one, or until that step is done, then 204. Headers `x-verbatim-batch` (what it is
 /// acknowledged by), `-step`, `-group`, `-rows`, `-is-last`, `-deliveries` say what it is. Unless it is acknowledged
 /// within `?lend=` seconds it is given out again.
 pub(crate) async fn next(
@@ -42,7 +42,19 @@ pub(crate) async fn next(
         None => Format::Safetensors,
         Some(name) => Format::of(&format!(".{name}")).map_err(|error| ApiError::invalid("format", error))?,
     };
-    let Some(delivery) = pull.next(asked.step, wait, lend).await else {
+    let rollout = &app.rollout(&caller)?.rollout;
+    let done = async {
+        match asked.step {
+            Some(step) => rollout.done(step).await,
+            None => std::future::pending().await,
+        }
+    };
+    // A step that is done has nothing to give, and gets nothing any more: nobody waits for it.
+    let delivery = tokio::select! {
+        delivery = pull.next(asked.step, wait, lend) => delivery,
+        _ = done => None,
+    };
+    let Some(delivery) = delivery else {
         return Ok(StatusCode::NO_CONTENT.into_response());
     };
     let said = headers(&delivery);

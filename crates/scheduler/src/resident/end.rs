@@ -1,7 +1,7 @@
 //! How Groups end.
 //!
 //! The invariants: a Group is scored only once all its sessions have exited and enough succeeded, and finishes only
-//! once it was scored; a drop is told once, after the last exit.
+//! once it was scored; a drop is told once, after the last exit; a rollout all of whose Groups fail ends.
 
 use std::time::Instant;
 
@@ -20,11 +20,11 @@ impl Resident {
             leased.team
         } else {
             if self.scoring.remove(&group).is_some() {
-                out.push(Action::Dropped(group, cause));
+                self.dropped(group, cause, out);
             }
             if let Some(at) = self.finalised.iter().position(|finalised| finalised.group == group) {
                 self.finalised.remove(at);
-                out.push(Action::Dropped(group, cause));
+                self.dropped(group, cause, out);
             }
             return;
         };
@@ -47,6 +47,7 @@ impl Resident {
     /// The Group's rewards and advantages are there.
     pub(crate) fn scored(&mut self, group: GroupId, out: &mut Vec<Action>) {
         if let Some(scoring) = self.scoring.remove(&group) {
+            self.failures = 0;
             out.push(Action::Finalise(group));
             self.finalised.push_back(scoring.finalise(group));
         }
@@ -77,14 +78,26 @@ impl Resident {
         self.release(out);
     }
 
+    /// Tells a drop.
+    fn dropped(&mut self, group: GroupId, cause: DropCause, out: &mut Vec<Action>) {
+        self.failures += u32::from(cause.is_failure());
+        out.push(Action::Dropped(group, cause));
+    }
+
+    /// Ends a rollout in which too many Groups failed, one after the other.
+    pub(super) fn give_up(&mut self, out: &mut Vec<Action>) {
+        let most = self.rules.asked().give_up;
+        if most.is_some_and(|most| self.failures >= most.get()) && !self.dry && !self.is_over() {
+            out.push(Action::GaveUp(self.failures));
+            self.interrupt(out);
+        }
+    }
+
     /// Tells the end of dropped Groups whose sessions have all exited.
     pub(super) fn release(&mut self, out: &mut Vec<Action>) {
-        self.leaving.retain(|group, leaving| {
-            let gone = leaving.team.is_settled();
-            if gone {
-                out.push(Action::Dropped(*group, leaving.cause));
-            }
-            !gone
-        });
+        let gone: Vec<_> = self.leaving.extract_if(.., |_, leaving| leaving.team.is_settled()).collect();
+        for (group, leaving) in gone {
+            self.dropped(group, leaving.cause, out);
+        }
     }
 }

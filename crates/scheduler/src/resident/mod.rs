@@ -28,6 +28,8 @@ pub(crate) struct Resident {
     dry: bool,
     /// A step was opened; without one nothing begins.
     started: bool,
+    /// Groups that failed since the last one that was scored.
+    failures: u32,
     preparing: BTreeMap<GroupId, Preparing>,
     /// In the order in which their barriers were crossed.
     ready: VecDeque<(GroupId, Ready)>,
@@ -47,6 +49,7 @@ impl Resident {
             trained: Step(0),
             dry: false,
             started: false,
+            failures: 0,
             preparing: BTreeMap::new(),
             ready: VecDeque::new(),
             leased: BTreeMap::new(),
@@ -115,6 +118,7 @@ impl Resident {
     ) -> bool {
         self.expire(now, out);
         self.settle(out);
+        self.give_up(out);
         self.cross(waiting, out);
         self.accept(out);
         let shut = self.close(out);

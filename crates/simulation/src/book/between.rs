@@ -34,6 +34,9 @@ impl Book {
         ensure(resident <= asked.resident && resident == scheduler.groups(), || {
             format!("{resident} Groups are there, not {}", scheduler.groups())
         })?;
+        let over = self.is_final() && !self.takes;
+        let vain = asked.give_up.is_some_and(|most| self.failures >= most.get()) && !self.dry && !over;
+        ensure(!vain, || format!("{} Groups failed in a row, and others begin", self.failures))?;
         self.nothing_waits_in_vain(running)?;
         self.nothing_is_late()?;
         self.nothing_is_scored_in_vain()?;

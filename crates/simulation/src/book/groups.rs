@@ -121,6 +121,7 @@ impl Book {
             group.at = At::Finalised { trained };
         }
         self.finalised.push(id);
+        self.failures = 0;
         Ok(())
     }
 
@@ -143,6 +144,7 @@ impl Book {
             }
             DropCause::Unwanted(why) => self.unwanted.contains(&(id, why)),
         };
+        self.failures += u32::from(cause.is_failure());
         ensure(true_cause, || format!("{id:?} was dropped for {cause:?}: {group:?}"))
     }
 }

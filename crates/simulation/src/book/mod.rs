@@ -122,6 +122,8 @@ pub(crate) struct Book {
     trained: Step,
     dry: bool,
     interrupted: bool,
+    /// Groups that failed since the last one that was scored.
+    failures: u32,
     groups: BTreeMap<GroupId, Group>,
     over: BTreeSet<GroupId>,
     unwanted: BTreeSet<(GroupId, Unwanted)>,
@@ -153,6 +155,7 @@ impl Book {
             trained: Step(0),
             dry: false,
             interrupted: false,
+            failures: 0,
             groups: BTreeMap::new(),
             over: BTreeSet::new(),
             unwanted: BTreeSet::new(),
@@ -227,6 +230,13 @@ impl Book {
             Action::Finalise(group) => self.finalise(group),
             Action::Accept { group, step, is_last } => self.accept(group, step, is_last),
             Action::Dropped(group, cause) => self.dropped(group, cause),
+            Action::GaveUp(failures) => {
+                let most = self.rules.asked().give_up;
+                let told = failures == self.failures && most.is_some_and(|most| failures >= most.get());
+                ensure(told && !self.dry, || format!("{failures} failures and not {}", self.failures))?;
+                self.interrupt();
+                Ok(())
+            }
             Action::StepOpened(step) => self.step_opened(step),
             Action::StepClosed(step) => self.step_closed(step),
         }

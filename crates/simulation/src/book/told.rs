@@ -36,11 +36,7 @@ impl Book {
                 self.groups.remove(&group);
                 self.over.insert(group);
             }
-            Input::Interrupt => {
-                (self.interrupted, self.dry) = (true, true);
-                let unfinished = self.groups.values_mut().filter(|g| !matches!(g.at, At::Finalised { .. }));
-                unfinished.for_each(|group| group.stopped = true);
-            }
+            Input::Interrupt => self.interrupt(),
             Input::Scored(group) => {
                 if let Some(At::Scoring { scored, .. }) =
                     self.groups.get_mut(&group).map(|group| &mut group.at)
@@ -56,6 +52,13 @@ impl Book {
             }
             Input::Arrived(_, None, _) | Input::OpenStep(_) | Input::Tick => {}
         }
+    }
+
+    /// No Group begins any more, and none that is unfinished goes on.
+    pub(super) fn interrupt(&mut self) {
+        (self.interrupted, self.dry) = (true, true);
+        let unfinished = self.groups.values_mut().filter(|g| !matches!(g.at, At::Finalised { .. }));
+        unfinished.for_each(|group| group.stopped = true);
     }
 
     pub(super) fn ended(&mut self, id: TurnId, ended: Ended) {

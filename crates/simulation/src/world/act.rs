@@ -94,6 +94,7 @@ impl World<'_> {
                 };
                 self.after(seconds, what);
             }
+            Action::GaveUp(_) => self.measured.gave_up += 1,
             Action::Ready(_) | Action::Protect(_) | Action::Finalise(_) => {}
         }
     }
