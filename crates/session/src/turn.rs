@@ -257,9 +257,10 @@ impl Turn {
         }
         lost.extend(parsed.flaws.iter().copied().map(flaw));
         let whole = request.prompt.len() + sampled.len() - 1;
-        let experts = complete(facts.experts, request.experts_from, whole);
+        let covering = |told: Option<Replay>, from: Option<usize>| told?.covering(from?, whole);
+        let experts = covering(facts.experts, request.experts_from);
         lost.extend((request.experts_from.is_some() && experts.is_none()).then_some(Cause::ExpertsLost));
-        let indexer = complete(facts.indexer, request.indexer_from, whole);
+        let indexer = covering(facts.indexer, request.indexer_from);
         lost.extend((request.indexer_from.is_some() && indexer.is_none()).then_some(Cause::IndexerLost));
         let (experts, indexer) = (shared.spill.keep(experts).await, shared.spill.keep(indexer).await);
         let turn = Arc::new(TurnCommitted {
@@ -342,11 +343,4 @@ fn parsers(
     let (family, setup) = (Arc::clone(&shared.family), Arc::clone(&prepared.setup));
     let (start, opened) = (prepared.start, session.opened());
     Box::new(move || family.parser(Scene { setup: &setup, opened }, start, &call_prefix))
-}
-
-/// A payload that covers the turn, from where it was wanted to its last forwarded token; what lies before is
-/// held by an earlier turn.
-fn complete(told: Option<Replay>, from: Option<usize>, whole: usize) -> Option<Replay> {
-    let (told, from) = told.zip(from)?;
-    (told.start() <= from && told.end() == whole).then(|| told.since(from))
 }

@@ -209,6 +209,12 @@ impl Replay {
         Self::new(from, last.layers, last.top_k, width, bytes)
     }
 
+    /// The rows from position `start` to `end`, if each of them is here and none beyond: a payload that covers a turn
+    /// from where it was wanted to its last forwarded token. What lies before is held by an earlier turn.
+    pub fn covering(&self, start: usize, end: usize) -> Option<Self> {
+        (self.start() <= start && self.end() == end).then(|| self.since(start))
+    }
+
     /// The rows before position `end`.
     pub fn until(&self, end: usize) -> Self {
         let rows = end.saturating_sub(self.start).min(self.rows());
@@ -273,6 +279,16 @@ mod tests {
         assert_eq!(early.join(&rows(3, &[5, 6])), Err(ReplayError::Gap { end: 2, start: 3 }));
         let other = Replay::new(2, 2, 1, Width::U8, vec![1, 2]).unwrap();
         assert!(matches!(early.join(&other), Err(ReplayError::Shape { .. })));
+    }
+
+    #[test]
+    fn a_payload_covers_a_turn_whole_or_not_at_all() {
+        let told = rows(2, &[1, 2, 3, 4, 5, 6]);
+        assert_eq!(told.covering(2, 5), Some(told.clone()));
+        assert_eq!(told.covering(3, 5), Some(rows(3, &[3, 4, 5, 6])), "what is held already is left out");
+        assert_eq!(told.covering(1, 5), None, "it begins too late");
+        assert_eq!(told.covering(2, 6), None, "its last row is missing");
+        assert_eq!(told.covering(2, 4), None, "a row of a token that is not there");
     }
 
     #[test]
