@@ -100,6 +100,11 @@ def living(folder: pathlib.Path) -> int:
     return count
 
 
+def folders(folder: pathlib.Path) -> int:
+    """Agents' folders that are there."""
+    return len([path for path in (folder / "tmp").iterdir() if path.name.startswith("verbatim-")])
+
+
 def run(case: Case, sessions: int, steps: int) -> dict[str, Any]:
     """Runs a case: what was seen, and what was left."""
     with tempfile.TemporaryDirectory(prefix="verbatim-soak-") as name:
@@ -130,14 +135,10 @@ def run(case: Case, sessions: int, steps: int) -> dict[str, Any]:
         finally:
             rollout.close()
         until = time.monotonic() + 30
-        while living(folder) and time.monotonic() < until:
+        # Also where the server was killed: its agents' launchers end what they started, and delete its folders.
+        while (living(folder) or folders(folder)) and time.monotonic() < until:
             time.sleep(0.05)
-        seen["left processes"] = living(folder)
-        left = [path.name for path in (folder / "tmp").iterdir()]
-        # A server that was killed cannot delete its agents' folders. Their launchers do where they outlive it; of agents
-        # that ended because the server was gone some are left.
-        what = "folders of the killed" if case.end == "killed" else "left folders"
-        seen[what] = len([name for name in left if name.startswith("verbatim-")])
+        seen["left processes"], seen["left folders"] = living(folder), folders(folder)
         events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
         kinds = [event["event"] for event in events]
         if case.end != "killed":

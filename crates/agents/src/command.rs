@@ -1,11 +1,11 @@
 //! An agent that is a command: it takes its task from a file, or from its environment, and leaves its result in one.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use tokio::sync::oneshot;
-use verbatim_process::{Inherit, Launcher, Spec, tail};
+use verbatim_process::{Inherit, Launcher, Process, Spec, tail};
 
 use crate::environment::{HIDDEN, variables};
 use crate::failure::Stopped;
@@ -104,17 +104,33 @@ impl Command {
             grace_ms: u64::try_from(self.grace.as_millis()).unwrap_or(u64::MAX),
         };
         let mut process = launcher.start(&spec).await?;
+        let left = self.left(&mut process, told, &left, &log).await;
+        // The launcher deletes the folder, as it would if this process were killed now. What it could not is deleted here.
+        if let Err(error) = process.close().await {
+            tracing::warn!(%error, "an agent's launcher is lost");
+        }
+        left
+    }
+
+    /// What the agent left, once everything that it started is gone.
+    async fn left(
+        &self,
+        process: &mut Process,
+        told: oneshot::Receiver<Told>,
+        left: &Path,
+        log: &Path,
+    ) -> Result<Output, Stopped> {
         let exit = tokio::select! {
             exit = process.wait() => exit?,
             told = told => {
                 process.end().await?;
-                return Err(Stopped::Logged(told.unwrap_or(Told::End), tail(&log, TAIL)));
+                return Err(Stopped::Logged(told.unwrap_or(Told::End), tail(log, TAIL)));
             }
         };
         if !exit.success() {
-            return Err(AgentFailure::Exit { exit, tail: tail(&log, TAIL) }.into());
+            return Err(AgentFailure::Exit { exit, tail: tail(log, TAIL) }.into());
         }
-        let text = match std::fs::read_to_string(&left) {
+        let text = match std::fs::read_to_string(left) {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => String::new(),
             Err(error) if error.kind() == std::io::ErrorKind::InvalidData => {
                 return Err(bad("it is not UTF-8").into());

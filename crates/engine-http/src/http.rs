@@ -35,8 +35,8 @@ impl Http {
     pub(crate) fn new(base: &str, options: &Options) -> Result<Self, EngineError> {
         let broken = |reason: String| EngineError::Broken { reason };
         let url = reqwest::Url::parse(base).map_err(|error| broken(format!("{base}: {error}")))?;
-        if url.scheme() != "http" {
-            return Err(broken(format!("{base}: engines are spoken to over http://")));
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(broken(format!("{base}: engines are spoken to over http:// or https://")));
         }
         let client = Client::builder()
             .connect_timeout(options.connect)

@@ -16,7 +16,7 @@ pub struct Launcher(Arc<Path>);
 
 /// A running process. Dropping it kills what it started, without waiting for the end.
 pub struct Process {
-    /// Closing it makes the launcher kill what it started.
+    /// Closing it makes the launcher kill what it started, and delete the folder.
     pipe: Option<ChildStdin>,
     words: Lines<BufReader<ChildStdout>>,
     launcher: Child,
@@ -79,9 +79,17 @@ impl Process {
         }
         let Word::Exited(exit) = word(&mut self.words).await? else { return Err(ProcessError::Silent) };
         self.exit = Some(exit);
+        Ok(exit)
+    }
+
+    /// Lets go of the process: ends it if it runs, and deletes the folder that was shared with it.
+    ///
+    /// # Errors
+    /// [`ProcessError`] if the launcher is lost.
+    pub async fn close(mut self) -> Result<(), ProcessError> {
         self.pipe = None;
         self.launcher.wait().await?;
-        Ok(exit)
+        Ok(())
     }
 
     /// Ends the process: asks it, and kills it after its grace. Returns once everything is gone.

@@ -18,7 +18,8 @@ pub struct Spec {
     pub inherit: Inherit,
     /// Where its output and errors are appended.
     pub log: PathBuf,
-    /// A folder of its owner's, which is deleted if the owner is gone before the process is.
+    /// A folder that the process shares with its owner: it is deleted when the owner lets go of the process, or is
+    /// gone, however it went.
     pub folder: Option<PathBuf>,
     /// How long it may take to end once it was told to, in milliseconds, before it is killed.
     pub grace_ms: u64,

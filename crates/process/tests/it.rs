@@ -100,18 +100,27 @@ async fn an_owner_that_lets_go_takes_everything_with_it() {
 }
 
 #[tokio::test]
-async fn an_owner_that_is_gone_leaves_no_folder_and_one_that_lives_keeps_its_own() {
-    for ends in [true, false] {
+async fn a_shared_folder_is_there_until_its_owner_lets_go_or_is_gone() {
+    // The process runs when its owner goes, or has ended before.
+    for (script, lets_go) in
+        [("sleep 7005.1", true), ("sleep 7005.1", false), ("exit 1", true), ("exit 1", false)]
+    {
         let home = tempfile::tempdir().unwrap();
         let folder = home.path().join("session");
         std::fs::create_dir(&folder).unwrap();
         std::fs::write(folder.join("input.json"), "{}").unwrap();
-        let spec = Spec { folder: Some(folder.clone()), ..spec(home.path(), "sleep 7005.1") };
+        let spec = Spec { folder: Some(folder.clone()), ..spec(home.path(), script) };
         let mut process = launcher().start(&spec).await.unwrap();
-        until("it runs", || alive("7005.1") == 1).await;
-        if ends {
+        if script == "exit 1" {
+            process.wait().await.unwrap();
+        } else if lets_go {
             process.end().await.unwrap();
-            assert!(folder.exists(), "its owner reads what it left");
+        }
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        assert!(folder.exists(), "its owner reads what it left");
+        if lets_go {
+            process.close().await.unwrap();
+            assert!(!folder.exists());
         } else {
             drop(process);
             until("process and folder are gone", || alive("7005.1") == 0 && !folder.exists()).await;

@@ -98,10 +98,8 @@ impl Service {
     pub(super) fn new(base: &str, key: Option<String>, deadline: Duration) -> Result<Self, RemoteError> {
         let bad = |problem: String| RemoteError::Url { url: base.to_owned(), problem };
         let url = reqwest::Url::parse(base).map_err(|error| bad(error.to_string()))?;
-        if url.scheme() != "http" {
-            return Err(
-                bad("services are spoken to over http://; put a proxy before one that is not".into()),
-            );
+        if !matches!(url.scheme(), "http" | "https") {
+            return Err(bad("services are spoken to over http:// or https://".into()));
         }
         let client = Client::builder().no_proxy().tcp_nodelay(true).pool_idle_timeout(Duration::from_secs(4));
         let client = client.build().map_err(|error| bad(error.to_string()))?;

@@ -76,7 +76,7 @@ async fn a_service_that_cannot_be_reached_or_makes_no_sense_is_named() {
     let gone = Remote::new(RemoteOptions { failures: 0, ..options("http://127.0.0.1:9") }).unwrap();
     let lost = run(Way::Remote(gone)).await.unwrap_err();
     assert!(matches!(lost, AgentFailure::Service(RemoteError::Lost { what: "POST /tasks", .. })), "{lost}");
-    let error = Remote::new(options("https://agents.example")).unwrap_err().to_string();
+    let error = Remote::new(options("ftp://agents.example")).unwrap_err().to_string();
     assert!(error.contains("agent.url") && error.contains("http://"), "{error}");
     let result = json!({"status": "succeeded", "output": {"records": []}});
     let (_, remote) = service(Known { result, ..Known::default() }).await;

@@ -18,7 +18,7 @@ use crate::wiring::settings;
 /// Prints rows: who made each token, its logprob, its mask.
 pub(crate) async fn run(args: &Inspect) -> anyhow::Result<ExitCode> {
     let config = settings(&args.settings, &[])?.config;
-    let rows = if args.what.starts_with("http://") {
+    let rows = if ["http://", "https://"].iter().any(|scheme| args.what.starts_with(scheme)) {
         session(&args.what, args.control_key_file.as_deref()).await?
     } else {
         rows_files::read(Path::new(&args.what))?

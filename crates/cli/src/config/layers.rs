@@ -73,7 +73,8 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 12] = [
+const PATHS: [&str; 13] = [
+    "journal.folder",
     "sessions.spill",
     "plugins.search_paths",
     "engine.cache",
@@ -87,6 +88,11 @@ const PATHS: [&str; 12] = [
     "rollout.output",
     "engine.model",
 ];
+
+/// Whether what may be a path is a URL.
+pub(crate) fn is_url(text: &str) -> bool {
+    text.contains("://")
+}
 
 fn anchor(table: &mut Table, folder: &Path) {
     if let Some(Value::Array(evals)) = table.get_mut("eval") {
@@ -106,6 +112,9 @@ fn anchor(table: &mut Table, folder: &Path) {
         };
         for path in paths {
             let Value::String(path) = path else { continue };
+            if is_url(path) {
+                continue;
+            }
             // A model may also be a name; only what is spelt as a path is one.
             if key != "engine.model" || path.starts_with('.') {
                 *path = folder.join(path.as_str()).to_string_lossy().into_owned();

@@ -4,9 +4,8 @@ use std::fs::OpenOptions;
 use std::io::{BufRead, BufReader, Lines, Stdin, Write};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, set_child_subreaper, wait};
@@ -41,26 +40,25 @@ pub fn main() -> ExitCode {
     };
     say(&Word::Started { pid: pid.as_raw_nonzero().get() });
     let (happenings, happened) = channel();
-    let alone = Arc::new(AtomicBool::new(false));
-    listen(owner, happenings.clone(), Arc::clone(&alone));
+    let gone = listen(owner, happenings.clone());
     reap(happenings);
     let exit = see_through(pid, Duration::from_millis(spec.grace_ms), &happened);
-    let was_alone = alone.load(Ordering::Acquire);
-    // A process often ends because its owner is gone, and then that is seen here first.
-    let heard = say(&Word::Exited(exit));
-    if let Some(folder) = spec.folder.filter(|_| was_alone || !heard) {
-        // Nobody is left who could be told that it failed.
+    say(&Word::Exited(exit));
+    if let Some(folder) = spec.folder {
+        // Its owner may read it yet. A process often ends because its owner is gone: both end here.
+        let _ = gone.join();
+        // Nobody may be left who could be told that it failed.
         let _ = std::fs::remove_dir_all(folder);
     }
     ExitCode::SUCCESS
 }
 
-/// Tells the owner; whether it can have heard. One that is gone does not, and nothing is to be done about it.
-fn say(word: &Word) -> bool {
+/// Tells the owner. One that is gone does not hear it, and nothing is to be done about that.
+fn say(word: &Word) {
     let mut line = serde_json::to_vec(word).unwrap_or_default();
     line.push(b'\n');
     let mut out = std::io::stdout().lock();
-    out.write_all(&line).and_then(|()| out.flush()).is_ok()
+    let _ = out.write_all(&line).and_then(|()| out.flush());
 }
 
 fn start(spec: &Spec) -> std::io::Result<Pid> {
@@ -90,17 +88,14 @@ fn start(spec: &Spec) -> std::io::Result<Pid> {
     Pid::from_raw(child.id() as i32).ok_or_else(|| std::io::Error::other("the process has no id"))
 }
 
-/// Hears the owner; `alone` becomes true once it is gone.
-fn listen(owner: Lines<BufReader<Stdin>>, happenings: Sender<Happening>, alone: Arc<AtomicBool>) {
+/// Hears the owner; the thread ends once it has closed the pipe or is gone.
+fn listen(owner: Lines<BufReader<Stdin>>, happenings: Sender<Happening>) -> JoinHandle<()> {
     std::thread::spawn(move || {
         let mut lines = owner.map_while(Result::ok);
-        let told = lines.by_ref().any(|line| matches!(serde_json::from_str(&line), Ok(Told::End)));
-        // The end of its pipe is the owner's; a word to end is not.
-        alone.store(!told, Ordering::Release);
+        let _ = lines.by_ref().any(|line| matches!(serde_json::from_str(&line), Ok(Told::End)));
         let _ = happenings.send(Happening::End);
         lines.for_each(drop);
-        alone.store(true, Ordering::Release);
-    });
+    })
 }
 
 fn reap(happenings: Sender<Happening>) {

@@ -55,10 +55,8 @@ impl UrlSource {
     /// If it is none, or one that this binary cannot speak to.
     pub fn new(url: &str, time: Duration) -> Result<Self, String> {
         let parsed = reqwest::Url::parse(url).map_err(|error| format!("{url}: {error}"))?;
-        if parsed.scheme() != "http" {
-            return Err(format!(
-                "{url}: rewards are asked for over http://; put a proxy before one that is not"
-            ));
+        if !matches!(parsed.scheme(), "http" | "https") {
+            return Err(format!("{url}: rewards are asked for over http:// or https://"));
         }
         let client = reqwest::Client::builder().no_proxy().timeout(time).build();
         let client = client.map_err(|error| format!("{url}: {error}"))?;
