@@ -1,6 +1,10 @@
 //! The command line.
 
+mod journal;
+
 use std::path::PathBuf;
+
+pub(crate) use journal::JournalCommand;
 
 use clap::{Args as Arguments, Parser, Subcommand};
 
@@ -52,6 +56,12 @@ pub(crate) enum Command {
         /// How.
         #[command(subcommand)]
         what: EngineCommand,
+    },
+    /// Look at what `serve --journal` has kept.
+    Journal {
+        /// How.
+        #[command(subcommand)]
+        what: JournalCommand,
     },
     /// Print every setting, and where it came from.
     Config(Settings),
@@ -167,6 +177,12 @@ pub(crate) struct Serve {
     /// Hosts of this network need no control key: `10.0.0.0/8`. Give it once for each.
     #[arg(long, value_name = "CIDR")]
     pub(crate) trust_cidr: Vec<String>,
+    /// Keep every session in this folder: after a restart on it, whatever ended the server, they go on where they were.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) journal: Option<PathBuf>,
+    /// What the journal survives: `process` or `disk`.
+    #[arg(long, value_name = "LEVEL")]
+    pub(crate) journal_level: Option<String>,
     /// A rollout that a trainer drives: dataset, agent, group size. It is the settings file, too.
     #[arg(long, value_name = "ROLLOUT.TOML", conflicts_with = "config")]
     pub(crate) rollout: Option<PathBuf>,

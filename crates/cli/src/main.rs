@@ -6,6 +6,7 @@ mod command;
 mod config;
 mod credit;
 mod event_log;
+mod journal;
 mod model;
 mod plugins;
 mod rollout;
@@ -54,6 +55,7 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
             Command::Engine { what: args::EngineCommand::Probe(probe) } => {
                 command::engine::probe(probe).await
             }
+            Command::Journal { what } => command::journal::run(&what),
             Command::Config(config) => command::config::run(&config),
         }
     })

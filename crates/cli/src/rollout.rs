@@ -11,13 +11,14 @@ use verbatim_gateway::RolloutControl;
 use verbatim_plugins::Host;
 use verbatim_process::Launcher;
 use verbatim_rollout::{
-    Dataset, Ending, Folder, Lane, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Task,
+    Custody, Dataset, Ending, Folder, Lane, Order, Parts, Plan, Progress, Pull, Rollout, Sink, Store, Task,
 };
 use verbatim_samples::{Format, Pick};
 use verbatim_scheduler::{Asked, Rules};
 use verbatim_session::Sessions;
 
-use crate::config::{AgentConfig, Config, DatasetConfig, EvalConfig, RolloutConfig};
+use crate::config::{AgentConfig, Config, DatasetConfig, EvalConfig, RolloutConfig, is_url};
+use crate::journal::Opened;
 use crate::wiring::pinned;
 use crate::{agent, credit};
 
@@ -36,8 +37,8 @@ pub(crate) struct Prepared {
     pub(crate) rules: Rules,
     /// The groups that come, if they end.
     pub(crate) groups: Option<usize>,
-    /// Where rows go, if that is a folder.
-    pub(crate) folder: Option<PathBuf>,
+    /// Where rows go, if nobody comes for them.
+    pub(crate) place: Option<PathBuf>,
     tasks: Vec<Task>,
     order: Order,
     agent: AgentConfig,
@@ -92,7 +93,7 @@ impl Prepared {
         };
         // What is wrong in itself is said before anything is set up, and a service may be set up, too.
         rules(agent.concurrency.max(1))?;
-        let (sink, pull, folder) = sink(&config.rollout, driven)?;
+        let (sink, pull, place) = sink(&config.rollout, driven).await?;
         let outline = outline(&config.rollout)?;
         set_up(&agent)?;
         let rules = rules(agent::at_once(&agent).await?)?;
@@ -103,7 +104,7 @@ impl Prepared {
                 Some(all.map_or(most, |all| all.min(most)))
             }
         };
-        Ok(Self { rules, groups, folder, tasks, order, agent, outline, lanes, sink, pull })
+        Ok(Self { rules, groups, place, tasks, order, agent, outline, lanes, sink, pull })
     }
 
     /// Starts it over sessions that are served at a URL, with the model's name for the agents.
@@ -116,7 +117,12 @@ impl Prepared {
         (sessions, server, model): (Sessions, String, &str),
         host: Option<&Host>,
         progress: Box<dyn Progress>,
+        journal: Option<Opened>,
     ) -> anyhow::Result<Started> {
+        let custody = journal.map(|Opened { journal, recovery }| {
+            Custody::open(journal, &recovery, self.tasks.len(), self.order)
+        });
+        let custody = custody.transpose()?;
         let rollout = &config.rollout;
         let plan = Plan {
             agent: agent::agent(config, &self.agent, host).await?,
@@ -136,6 +142,7 @@ impl Prepared {
             order: self.order,
             lanes: self.lanes,
             sink: self.sink,
+            custody,
             progress,
         };
         let (rollout, ending) = Rollout::start(parts);
@@ -254,23 +261,36 @@ fn on_session_failure(rollout: &RolloutConfig) -> anyhow::Result<(u32, usize)> {
 /// Where rows go.
 type Where = (Arc<dyn Sink>, Option<Pull>, Option<PathBuf>);
 
-fn sink(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<Where> {
+async fn sink(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<Where> {
     let format = Format::of(&format!(".{}", rollout.format)).context("rollout.format")?;
-    match (rollout.sink.as_str(), driven) {
-        ("folder", _) | ("auto", Driven::ByItself) => {
-            let folder = rollout.output.clone();
-            Ok((Arc::new(Folder::new(folder.clone(), format)?), None, Some(folder)))
+    let place = rollout.output.clone();
+    let url = place.to_str().filter(|place| is_url(place));
+    match (rollout.sink.as_str(), driven, url) {
+        ("folder", _, Some(url)) => {
+            bail!("rollout.output: {url:?} is no folder; set rollout.sink = \"store\"")
         }
-        ("pull", Driven::ByItself) => {
+        ("store", _, None) => {
+            bail!("rollout.output: {place:?} is no URL of an object store, as s3://bucket/run")
+        }
+        ("store", _, Some(url)) | ("auto", Driven::ByItself, Some(url)) => {
+            let said = std::env::vars_os();
+            let said = said.filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
+            let store = Store::open(url, said, format).await.context("rollout.output")?;
+            Ok((Arc::new(store), None, Some(place)))
+        }
+        ("folder", _, None) | ("auto", Driven::ByItself, None) => {
+            Ok((Arc::new(Folder::new(place.clone(), format)?), None, Some(place)))
+        }
+        ("pull", Driven::ByItself, _) => {
             bail!(
                 "rollout.sink: nobody pulls from `verbatim run`; use \"folder\", or `verbatim serve --rollout`"
             )
         }
-        ("pull" | "auto", Driven::ByTrainer) => {
+        ("pull" | "auto", Driven::ByTrainer, _) => {
             let pull = Pull::new();
             Ok((Arc::new(pull.clone()), Some(pull), None))
         }
-        (other, _) => bail!("rollout.sink: {other:?} is none of auto, folder, pull"),
+        (other, ..) => bail!("rollout.sink: {other:?} is none of auto, folder, store, pull"),
     }
 }
 

@@ -1,7 +1,7 @@
 //! From settings to a running service.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context, anyhow, bail, ensure};
 use serde_json::{Map, Value, json};
@@ -21,6 +21,7 @@ use verbatim_session::{
 use crate::args;
 use crate::config::{Config, Layered};
 use crate::event_log::EventLog;
+use crate::journal::Opened;
 use crate::model::Loaded;
 use crate::plugins::Plugins;
 use crate::rollout::{Prepared, Started};
@@ -84,8 +85,14 @@ impl Service {
     /// # Errors
     /// If a setting is wrong, the address cannot be had, or it is not a loopback address and there is
     /// no control key.
-    pub(crate) async fn start(config: &Config, loaded: &Loaded, access: Access) -> anyhow::Result<Self> {
-        Bound::new(config, loaded, &access, None).await?.serve(config, loaded, access, None)
+    pub(crate) async fn start(
+        config: &Config,
+        loaded: &Loaded,
+        access: Access,
+        journal: Option<Opened>,
+    ) -> anyhow::Result<Self> {
+        let (bound, _) = Bound::new(config, loaded, &access, None, journal).await?;
+        bound.serve(config, loaded, access, None)
     }
 
     /// The same with a rollout over its sessions.
@@ -98,10 +105,12 @@ impl Service {
         access: Access,
         prepared: Prepared,
         progress: Box<dyn Progress>,
+        journal: Option<Opened>,
     ) -> anyhow::Result<(Self, Started)> {
-        let bound = Bound::new(config, loaded, &access, Some(prepared.rules.clone())).await?;
+        let rules = Some(prepared.rules.clone());
+        let (bound, journal) = Bound::new(config, loaded, &access, rules, journal).await?;
         let served = (bound.sessions.clone(), bound.url.clone(), loaded.model.as_str());
-        let started = prepared.start(config, served, bound.plugins.host(), progress).await?;
+        let started = prepared.start(config, served, bound.plugins.host(), progress, journal).await?;
         let service = bound.serve(config, loaded, access, Some(started.control.clone()))?;
         Ok((service, started))
     }
@@ -129,19 +138,26 @@ impl Bound {
         loaded: &Loaded,
         access: &Access,
         resident: Option<Rules>,
-    ) -> anyhow::Result<Self> {
+        mut journal: Option<Opened>,
+    ) -> anyhow::Result<(Self, Option<Opened>)> {
         let plugins = Plugins::load(config).await?;
         let metrics = Arc::new(Metrics::default());
         let mut observers: Vec<Arc<dyn Observer>> = vec![metrics.clone()];
         if let Some(path) = &config.log.events {
             observers.push(Arc::new(EventLog::open(path)?));
         }
-        let sessions = Sessions::new(
+        let settings = Settings { matching: plugins.matching.clone(), resident, ..session_settings(config)? };
+        let since = Instant::now();
+        let (sessions, restored) = Sessions::kept(
             Arc::clone(&loaded.family),
             Arc::clone(&loaded.engine),
             Observers::new(observers),
-            Settings { matching: plugins.matching.clone(), resident, ..session_settings(config)? },
+            settings,
+            journal.as_mut().map(|opened| (opened.journal.clone(), &mut opened.recovery)),
         );
+        if let Some(opened) = &journal {
+            opened.tell(&restored, since.elapsed());
+        }
         let listener = TcpListener::bind(&config.server.listen)
             .await
             .with_context(|| format!("cannot listen on {}", config.server.listen))?;
@@ -150,7 +166,7 @@ impl Bound {
             address.ip().is_loopback() || access.key.is_some() || !access.trusted.is_empty(),
             "{address} can be reached from other machines: give a control key with --control-key-file FILE, name the hosts that need none with --trust-cidr, or listen on 127.0.0.1"
         );
-        Ok(Self { plugins, metrics, sessions, listener, url: format!("http://{address}") })
+        Ok((Self { plugins, metrics, sessions, listener, url: format!("http://{address}") }, journal))
     }
 
     fn serve(

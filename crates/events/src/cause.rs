@@ -34,6 +34,8 @@ pub enum Cause {
     },
     /// The user's matcher failed.
     MatcherFailed,
+    /// The journal could not keep a turn.
+    Unkept,
     /// A turn had no legal end; one was added as an observation.
     JunctionRepaired,
     /// A turn ended inside its think block.
@@ -127,6 +129,7 @@ impl Cause {
             Self::ToolsDrifted => "tools_drifted",
             Self::Overridden { .. } => "overridden",
             Self::MatcherFailed => "matcher_failed",
+            Self::Unkept => "unkept",
             Self::JunctionRepaired => "junction_repaired",
             Self::ReasoningOpen => "reasoning_open",
             Self::CallOpen => "call_open",

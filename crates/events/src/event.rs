@@ -15,6 +15,13 @@ pub enum Event {
         /// The session.
         session: SessionId,
     },
+    /// A session came back from the journal with its turns: those were told when they were committed.
+    SessionRestored {
+        /// The session.
+        session: SessionId,
+        /// How many turns it has.
+        turns: usize,
+    },
     /// A session takes no more turns.
     SessionClosed {
         /// The session.

@@ -8,6 +8,9 @@ use crate::{Event, Observed};
 pub fn record(event: &Event) -> Value {
     match event {
         Event::SessionOpened { session } => json!({"event": "session_opened", "session": session}),
+        Event::SessionRestored { session, turns } => {
+            json!({"event": "session_restored", "session": session, "turns": turns})
+        }
         Event::SessionClosed { session } => json!({"event": "session_closed", "session": session}),
         Event::TurnCommitted(turn) => {
             let generated = &turn.generated;

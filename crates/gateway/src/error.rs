@@ -11,7 +11,7 @@ use verbatim_forest::Refusal;
 use verbatim_plugins::PluginError;
 use verbatim_rollout::{EvalRefused, StepRefused};
 use verbatim_samples::RowError;
-use verbatim_session::{Kept, NoSession, TooManySessions, TurnError};
+use verbatim_session::{Kept, NoSession, TooManySessions, TurnError, Unkept};
 
 /// A failure as the client sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -159,6 +159,11 @@ impl ApiError {
         Self::new(StatusCode::CONFLICT, INVALID, "not_pulled", message)
     }
 
+    /// The journal takes nothing any more.
+    pub(crate) fn unkept(message: impl ToString) -> Self {
+        Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "journal_failed", message)
+    }
+
     /// A request's head is over the limit.
     pub(crate) fn head_too_large(limit: usize) -> Self {
         let message = format!("the request's head is larger than {limit} bytes");
@@ -236,6 +241,13 @@ impl From<TooManySessions> for ApiError {
     }
 }
 
+impl From<Unkept> for ApiError {
+    fn from(error: Unkept) -> Self {
+        let unkept = Self::unkept(&error);
+        if error.full { Self { status: StatusCode::INSUFFICIENT_STORAGE, ..unkept } } else { unkept }
+    }
+}
+
 impl From<TurnError> for ApiError {
     fn from(error: TurnError) -> Self {
         let message = error.to_string();
@@ -276,6 +288,7 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "hold_expired", message)
             },
+            TurnError::Unkept(unkept) => unkept.into(),
             TurnError::Closed => Self {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "session_closed", message)
@@ -305,6 +318,7 @@ impl From<StepRefused> for ApiError {
             StepRefused::Over => Self::new(StatusCode::CONFLICT, INVALID, "rollout_over", message),
             StepRefused::GroupsInAsync | StepRefused::NoGroups => Self::invalid("groups", message),
             StepRefused::Stopped => Self::rollout_stopped(),
+            StepRefused::Unkept { .. } => Self::unkept(message),
         }
     }
 }

@@ -190,6 +190,7 @@ impl Observer for Metrics {
                 self.lost.get_or_create(&labels).inc();
             }
             Event::SessionOpened { .. }
+            | Event::SessionRestored { .. }
             | Event::SessionClosed { .. }
             | Event::GroupStarted { .. }
             | Event::AgentStarted { .. }

@@ -50,7 +50,7 @@ pub(crate) async fn samples(
         None => Format::Safetensors,
         Some(name) => Format::of(&format!(".{name}")).map_err(|error| ApiError::invalid("format", error))?,
     };
-    let hooks = Arc::clone(&app.hooks);
+    let (hooks, sessions) = (Arc::clone(&app.hooks), app.sessions.clone());
     if hooks.postprocessor.is_some() && format != Format::Safetensors {
         let problem = "this server has a post-processor, which makes safetensors; leave format out";
         return Err(ApiError::invalid("format", problem));
@@ -72,6 +72,8 @@ pub(crate) async fn samples(
         crate::hooks::keeps_masks(&made.bytes, &processed)?;
         made.bytes = processed;
     }
+    // No row is told with a turn that a restart would not bring back.
+    sessions.settled().await?;
     Ok(([(CONTENT_TYPE, "application/octet-stream")], made.bytes).into_response())
 }
 

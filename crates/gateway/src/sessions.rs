@@ -41,6 +41,7 @@ pub(crate) async fn open(
     let options =
         OpenOptions { lineage: asked.lineage, matching, group, lora: asked.lora, ..OpenOptions::default() };
     let (token, session) = app.sessions.open(options)?;
+    app.sessions.settled().await?;
     Ok(error::json(json!({"session_id": token.as_str(), "name": session.id()})))
 }
 
@@ -139,5 +140,6 @@ pub(crate) async fn close(
 ) -> Result<Response, ApiError> {
     app.controlled(&caller)?;
     app.sessions.close(&token).await?;
+    app.sessions.settled().await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -11,7 +11,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{Id, JoinError, JoinSet};
 use verbatim_agents::Told;
 use verbatim_events::{Cause, Event, Observers};
-use verbatim_scheduler::{Action, Exit, GroupId, Input, SessionId, Step, StopCause, Unwanted};
+use verbatim_scheduler::{Action, DropCause, Exit, GroupId, Input, SessionId, Step, StopCause, Unwanted};
 use verbatim_session::Dispatcher;
 
 use crate::context::Context;
@@ -21,7 +21,9 @@ use crate::member::{Ended, Role, member};
 use crate::score::{Identity, Verdict, Verdicts};
 use crate::steps::StepBook;
 use crate::tasks::Tasks;
-use crate::{Batch, Outcome, Progress, RolloutError, Sink, SinkError, StepRefused, Summary, View};
+use crate::{
+    Batch, Custody, Outcome, Past, Progress, RolloutError, Sink, SinkError, StepRefused, Summary, View,
+};
 
 /// How many steps a view shows.
 const SHOWN: usize = 8;
@@ -47,6 +49,9 @@ pub(crate) struct Driver {
     delivering: HashMap<Id, (Outcome, Arc<Batch>)>,
     steps: StepBook,
     trained: u64,
+    /// How many groups were accepted.
+    accepted: u64,
+    custody: Option<Custody>,
     progress: Box<dyn Progress>,
     summary: Summary,
     /// Why the latest dropped group was, and what was said of it.
@@ -61,10 +66,12 @@ impl Driver {
         tasks: Tasks,
         sink: Arc<dyn Sink>,
         progress: Box<dyn Progress>,
+        custody: Option<(Custody, Past)>,
     ) -> Self {
+        let (custody, past) = custody.unzip();
         let dispatcher = context.sessions.dispatcher().clone();
         let (verdicts, judged) = mpsc::unbounded_channel();
-        Self {
+        let driver = Self {
             observers: context.sessions.observers().clone(),
             actions: dispatcher.groups(),
             dispatcher,
@@ -80,13 +87,42 @@ impl Driver {
             delivering: HashMap::new(),
             steps: StepBook::default(),
             trained: 0,
+            accepted: 0,
+            custody,
             progress,
             summary: Summary::default(),
             latest_drop: ("", None),
             failed: None,
             stopping: false,
             context,
+        };
+        match past {
+            Some(past) => driver.behind(past),
+            None => driver,
         }
+    }
+
+    /// Goes on where an earlier server was stopped: its steps, the tasks it was not done with, and rows that nobody
+    /// had taken for good.
+    fn behind(mut self, past: Past) -> Self {
+        let Past { ledger, frozen } = past;
+        let stand = ledger.stand();
+        self.trained = ledger.trained;
+        self.accepted = ledger.accepted;
+        for (step, line) in &ledger.steps {
+            let is_closed = line.closed || *step <= stand.closed.0;
+            self.steps.restore(*step, is_closed, line.groups, line.rows);
+        }
+        self.tasks = self.tasks.behind(ledger.low, ledger.done);
+        if let Some(custody) = &self.custody {
+            self.sink.keep(custody, ledger.accepted);
+        }
+        for batch in frozen {
+            let outcome = Outcome::of_earlier(batch.group.clone());
+            self.deliver(outcome, Arc::new(batch), None);
+        }
+        self.dispatcher.tell(Input::Resume(stand));
+        self
     }
 
     /// Runs until it is stopped and nothing of it is left.
@@ -144,6 +180,7 @@ impl Driver {
             }
             Asked::Trained(step) => {
                 self.trained = self.trained.max(step);
+                self.custody.iter().for_each(|custody| custody.trained(step));
                 self.dispatcher.tell(Input::Trained(Step(step)));
             }
             Asked::Drain => self.dispatcher.tell(Input::Interrupt),
@@ -267,6 +304,10 @@ impl Driver {
             Action::Accept { group, step, is_last } => self.accept(group, step, is_last),
             Action::Dropped(group, cause) => {
                 let Some(group) = self.groups.remove(&group) else { return };
+                // What the end of the rollout interrupts may be run again.
+                if let Some(custody) = self.custody.as_ref().filter(|_| cause != DropCause::Interrupted) {
+                    custody.dropped(group.at);
+                }
                 let outcome = group.outcome(Some(cause));
                 if let Some(cause) = outcome.dropped.clone() {
                     self.latest_drop = (cause.name(), outcome.failures.first().cloned());
@@ -278,12 +319,14 @@ impl Driver {
                 let (cause, text) = self.latest_drop.clone();
                 self.failed.get_or_insert(RolloutError::GaveUp { groups, cause, text });
             }
-            Action::StepOpened(Step(step)) => {
+            Action::StepOpened { step: Step(step), size } => {
                 self.steps.open(step);
+                self.custody.iter().for_each(|custody| custody.opened(step, size));
                 self.observers.tell(&Event::StepOpened { step });
             }
             Action::StepClosed(Step(step)) => {
                 self.steps.close(step);
+                self.custody.iter().for_each(|custody| custody.closed(step));
                 self.observers.tell(&Event::StepClosed { step });
             }
             // Turns have their own shell.
@@ -338,11 +381,34 @@ impl Driver {
 
     fn accept(&mut self, group: GroupId, Step(step): Step, is_last: bool) {
         let Some(group) = self.groups.remove(&group) else { return };
+        let at = group.at;
         let mut outcome = group.outcome(None);
         let rows = std::mem::take(&mut outcome.rows);
         self.steps.accept(step, rows.len());
-        let batch = Arc::new(Batch { step, group: outcome.group.clone(), rows, is_last });
-        let handle = self.puts.spawn(self.sink.put(Arc::clone(&batch)));
+        let number = self.accepted;
+        self.accepted += 1;
+        if let Some(custody) = &self.custody {
+            custody.accept(step);
+        }
+        let batch = Arc::new(Batch { number, step, group: outcome.group.clone(), rows, is_last });
+        self.deliver(outcome, batch, Some(at));
+    }
+
+    /// Gives a group to the sink. Where there is custody its rows are frozen before, unless they are already, and
+    /// retired after.
+    fn deliver(&mut self, outcome: Outcome, batch: Arc<Batch>, freeze: Option<u64>) {
+        let (sink, custody, given) = (Arc::clone(&self.sink), self.custody.clone(), Arc::clone(&batch));
+        let handle = self.puts.spawn(async move {
+            let number = given.number;
+            if let Some((custody, at)) = custody.as_ref().zip(freeze) {
+                custody.freeze(&given, at).await?;
+            }
+            sink.put(given).await?;
+            match &custody {
+                Some(custody) => custody.retire(number).await,
+                None => Ok(()),
+            }
+        });
         self.delivering.insert(handle.id(), (outcome, batch));
     }
 
@@ -352,6 +418,10 @@ impl Driver {
             Err(error) => (error.id(), Err(SinkError::Refused { sink: "sink", problem: error.to_string() })),
         };
         let Some((mut outcome, batch)) = self.delivering.remove(&id) else { return };
+        if self.custody.is_some() && matches!(put, Err(SinkError::Closed)) {
+            tracing::info!(group = %outcome.group, "its rows wait in the journal");
+            return;
+        }
         let group = outcome.group.clone();
         let event = match put {
             Ok(()) => {

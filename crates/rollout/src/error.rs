@@ -31,6 +31,20 @@ pub enum RolloutError {
         /// What is wrong and the way out.
         problem: String,
     },
+    /// An object store that takes nothing.
+    #[error("{url}: {problem}")]
+    Store {
+        /// Where it is.
+        url: String,
+        /// What is wrong.
+        problem: String,
+    },
+    /// What an earlier server left of the rollout does not go with this one.
+    #[error("the journal: {problem}")]
+    Custody {
+        /// What is wrong and the way out.
+        problem: String,
+    },
     /// One group after the other failed.
     #[error(
         "{groups} groups in a row failed, the last one with {cause}{}; see what the agents said, or set \

@@ -33,6 +33,23 @@ pub struct Outcome {
     pub sampled_tokens: usize,
 }
 
+impl Outcome {
+    /// Of a group whose sessions an earlier server ran.
+    pub(crate) fn of_earlier(group: GroupId) -> Self {
+        let (rows, failures) = (Vec::new(), Vec::new());
+        Self {
+            group,
+            rows,
+            dropped: None,
+            failures,
+            sessions: 0,
+            failed_sessions: 0,
+            turns: 0,
+            sampled_tokens: 0,
+        }
+    }
+}
+
 /// Where a group is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -57,6 +74,8 @@ pub(crate) struct Group {
     pub(crate) task: Task,
     /// Its task's place in the dataset, counted on through the epochs.
     pub(crate) number: u64,
+    /// How many tasks were taken before it.
+    pub(crate) at: u64,
     pub(crate) phase: Phase,
     ended: Vec<EndedSession>,
     scoring: UnderWay,
@@ -75,7 +94,7 @@ struct EndedSession {
 
 impl Group {
     /// A group of a task. `mode` is `train` or `eval`. Its name says the task, and the epoch but for the first.
-    pub(crate) fn new(mode: &str, Taken { task, epoch, number }: Taken) -> Self {
+    pub(crate) fn new(mode: &str, Taken { task, epoch, number, at }: Taken) -> Self {
         let name = match epoch {
             0 => format!("{mode}:{}", task.index),
             epoch => format!("{mode}:{}:{epoch}", task.index),
@@ -84,6 +103,7 @@ impl Group {
             name: GroupId::new(name),
             task,
             number,
+            at,
             phase: Phase::Warming,
             ended: Vec::new(),
             scoring: UnderWay::default(),

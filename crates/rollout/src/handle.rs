@@ -16,8 +16,8 @@ use crate::eval::Evaluator;
 use crate::score::Scorer;
 use crate::tasks::Tasks;
 use crate::{
-    EvalRefused, EvalReport, Lane, Order, Outcome, Phase, Plan, RolloutError, Sink, StepState, StepView,
-    Summary, Task,
+    Custody, EvalRefused, EvalReport, Lane, Order, Outcome, Past, Phase, Plan, RolloutError, Sink, StepState,
+    StepView, Summary, Task,
 };
 
 /// What a rollout runs with.
@@ -38,6 +38,8 @@ pub struct Parts {
     pub lanes: Vec<Lane>,
     /// Where rows go.
     pub sink: Arc<dyn Sink>,
+    /// What keeps rows and the rollout's place on disk, with what an earlier server left.
+    pub custody: Option<(Custody, Past)>,
     /// Who watches.
     pub progress: Box<dyn Progress>,
 }
@@ -58,6 +60,7 @@ pub struct Rollout {
     orders: mpsc::UnboundedSender<Asked>,
     mode: Option<Mode>,
     evaluator: Evaluator,
+    custody: Option<Custody>,
 }
 
 /// The end of a rollout.
@@ -86,6 +89,12 @@ pub enum StepRefused {
     /// The rollout is gone.
     #[error("the rollout was stopped")]
     Stopped,
+    /// The journal cannot keep it.
+    #[error("{problem}")]
+    Unkept {
+        /// What the disk says.
+        problem: String,
+    },
 }
 
 /// What is asked of a rollout.
@@ -135,20 +144,21 @@ impl View {
 impl Rollout {
     /// Starts a rollout. Nothing begins before a step is opened.
     pub fn start(parts: Parts) -> (Self, Ending) {
-        let Parts { plan, sessions, launcher, server, tasks, order, lanes, sink, progress } = parts;
+        let Parts { plan, sessions, launcher, server, tasks, order, lanes, sink, custody, progress } = parts;
         let mode = sessions.settings().resident.as_ref().map(verbatim_scheduler::Rules::mode);
         let scorer = Scorer::new(plan.credit.clone(), launcher.clone(), plan.mode == "train");
         let context = Arc::new(Context { plan, sessions, launcher, scorer: Arc::new(scorer), server });
         let (orders, asked) = mpsc::unbounded_channel();
         let evaluator = Evaluator::new(Arc::clone(&context), lanes);
-        let driver = Driver::new(context, Tasks::new(tasks, order), sink, progress);
+        let kept = custody.as_ref().map(|(custody, _)| custody.clone());
+        let driver = Driver::new(context, Tasks::new(tasks, order), sink, progress, custody);
         let evaluations = evaluator.clone();
         let ending = tokio::spawn(async move {
             let ended = driver.drive(asked).await;
             evaluations.stop().await;
             ended
         });
-        (Self { orders, mode, evaluator }, ending)
+        (Self { orders, mode, evaluator, custody: kept }, ending)
     }
 
     /// Begins an evaluation on these datasets, or on all; its number.
@@ -179,7 +189,12 @@ impl Rollout {
         if groups.is_some() && matches!(self.mode, Some(Mode::Async { .. })) {
             return Err(StepRefused::GroupsInAsync);
         }
-        self.ask(|told| Asked::Open(groups, told)).await.ok_or(StepRefused::Stopped)?
+        let step = self.ask(|told| Asked::Open(groups, told)).await.ok_or(StepRefused::Stopped)??;
+        // A step that was told of is there after a restart.
+        if let Some(custody) = &self.custody {
+            custody.settled().await.map_err(|error| StepRefused::Unkept { problem: error.to_string() })?;
+        }
+        Ok(step)
     }
 
     /// Waits until a step is done: it has its groups, and their rows were taken for good. `None` if the rollout

@@ -6,6 +6,7 @@
 
 mod context;
 mod contexts;
+mod custody;
 mod dataset;
 mod driver;
 mod error;
@@ -20,9 +21,11 @@ mod pull;
 mod score;
 mod sink;
 mod steps;
+mod store;
 mod summary;
 mod tasks;
 
+pub use custody::{Custody, Past};
 pub use dataset::{Dataset, Task};
 pub use error::RolloutError;
 pub use eval::{DatasetReport, EvalRefused, EvalReport, Lane};
@@ -34,5 +37,6 @@ pub use pull::{Acknowledged, Delivery, Pull};
 pub use score::{CommandSource, Credit, Source, UrlSource};
 pub use sink::{Batch, Sink, SinkError};
 pub use steps::{StepState, StepView};
+pub use store::Store;
 pub use summary::Summary;
 pub use tasks::Order;

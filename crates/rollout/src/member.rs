@@ -78,6 +78,7 @@ async fn session(context: &Context, role: Role<'_>, task: &Task, told: oneshot::
         group: Some(group.clone()),
         seat: role.seat,
         pins: role.pins.clone(),
+        owned: true,
         ..OpenOptions::default()
     };
     let (token, session) = match context.sessions.open(options) {

@@ -4,14 +4,14 @@
 //! loses it to the next one who asks; what was acknowledged is never given again.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use futures::future::BoxFuture;
 use tokio::sync::{Notify, oneshot};
 use tokio::time::Instant;
 
-use crate::{Batch, Sink, SinkError};
+use crate::{Batch, Custody, Sink, SinkError};
 
 /// The queue. Clones are the same one.
 #[derive(Clone, Default)]
@@ -21,6 +21,7 @@ pub struct Pull(Arc<Shared>);
 struct Shared {
     queue: Mutex<Queue>,
     put: Notify,
+    custody: OnceLock<Custody>,
 }
 
 #[derive(Default)]
@@ -87,18 +88,29 @@ impl Pull {
         }
     }
 
-    /// Says that a batch is kept elsewhere from now on.
-    pub fn acknowledge(&self, id: u64) -> Acknowledged {
-        let mut queue = self.queue();
-        match queue.waiting.remove(&id) {
-            Some(waiting) => {
-                // The rollout may have ended meanwhile.
-                let _ = waiting.taken.send(());
-                Acknowledged::Now
-            }
-            None if id < queue.next => Acknowledged::Before,
-            None => Acknowledged::Unknown,
+    /// Says that a batch is kept elsewhere from now on. Returns once that is kept, if there is custody.
+    ///
+    /// # Errors
+    /// [`SinkError`]: it could not be, and the batch may be given out again.
+    pub async fn acknowledge(&self, id: u64) -> Result<Acknowledged, SinkError> {
+        let (is_known, is_waiting) = {
+            let queue = self.queue();
+            (id < queue.next, queue.waiting.contains_key(&id))
+        };
+        // Before it is taken out: whoever asks again meanwhile waits for the same.
+        if let Some(custody) = self.0.custody.get().filter(|_| is_known) {
+            custody.retire(id).await?;
         }
+        let waiting = self.queue().waiting.remove(&id);
+        if let Some(waiting) = waiting {
+            // The rollout may have ended meanwhile.
+            let _ = waiting.taken.send(());
+        }
+        Ok(match (is_waiting, is_known) {
+            (true, _) => Acknowledged::Now,
+            (false, true) => Acknowledged::Before,
+            (false, false) => Acknowledged::Unknown,
+        })
     }
 
     /// Batches that were not acknowledged yet.
@@ -146,12 +158,18 @@ impl Sink for Pull {
         if queue.closed {
             return Box::pin(async { Err(SinkError::Closed) });
         }
-        let id = queue.next;
-        queue.next += 1;
+        let id = batch.number;
+        queue.next = queue.next.max(id + 1);
         queue.waiting.insert(id, Waiting { batch, lent: None, deliveries: 0, taken });
         drop(queue);
         self.0.put.notify_waiters();
         Box::pin(async { told.await.map_err(|_| SinkError::Closed) })
+    }
+
+    fn keep(&self, custody: &Custody, next: u64) {
+        self.queue().next = next;
+        // The first counts: a sink has one rollout.
+        let _ = self.0.custody.set(custody.clone());
     }
 
     fn close(&self) {
@@ -170,14 +188,14 @@ mod tests {
     const SOON: Duration = Duration::from_millis(20);
     const LONG: Duration = Duration::from_secs(60);
 
-    fn batch(step: u64, group: &str) -> Arc<Batch> {
-        Arc::new(Batch { step, group: GroupId::new(group), rows: Vec::new(), is_last: false })
+    fn batch(number: u64, step: u64, group: &str) -> Arc<Batch> {
+        Arc::new(Batch { number, step, group: GroupId::new(group), rows: Vec::new(), is_last: false })
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_batch_comes_again_until_it_is_acknowledged() {
         let pull = Pull::new();
-        let put = tokio::spawn(pull.put(batch(1, "a")));
+        let put = tokio::spawn(pull.put(batch(0, 1, "a")));
         tokio::task::yield_now().await;
         let first = pull.next(None, LONG, SOON).await.unwrap();
         assert_eq!((first.id, first.before), (0, 0));
@@ -186,10 +204,10 @@ mod tests {
         assert_eq!((again.id, again.before), (0, 1), "who held it did not acknowledge it");
         assert!(!put.is_finished());
         // A late word of the first one counts: the rows are kept.
-        assert_eq!(pull.acknowledge(0), Acknowledged::Now);
+        assert_eq!(pull.acknowledge(0).await.unwrap(), Acknowledged::Now);
         assert!(put.await.unwrap().is_ok());
-        assert_eq!(pull.acknowledge(0), Acknowledged::Before);
-        assert_eq!(pull.acknowledge(1), Acknowledged::Unknown);
+        assert_eq!(pull.acknowledge(0).await.unwrap(), Acknowledged::Before);
+        assert_eq!(pull.acknowledge(1).await.unwrap(), Acknowledged::Unknown);
         assert!(pull.next(None, LONG, LONG).await.is_none());
     }
 
@@ -201,8 +219,8 @@ mod tests {
             async move { pull.next(Some(2), LONG, LONG).await }
         });
         tokio::task::yield_now().await;
-        let _one = pull.put(batch(1, "a"));
-        let _two = pull.put(batch(2, "b"));
+        let _one = pull.put(batch(0, 1, "a"));
+        let _two = pull.put(batch(1, 2, "b"));
         assert_eq!(waits.await.unwrap().unwrap().batch.step, 2);
         assert_eq!(pull.next(None, LONG, LONG).await.unwrap().batch.step, 1);
         assert_eq!(pull.len(), 2);
@@ -211,11 +229,11 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn closing_ends_what_waits() {
         let pull = Pull::new();
-        let put = tokio::spawn(pull.put(batch(1, "a")));
+        let put = tokio::spawn(pull.put(batch(0, 1, "a")));
         tokio::task::yield_now().await;
         pull.close();
         assert!(matches!(put.await.unwrap(), Err(SinkError::Closed)));
-        assert!(matches!(pull.put(batch(1, "b")).await, Err(SinkError::Closed)));
+        assert!(matches!(pull.put(batch(1, 1, "b")).await, Err(SinkError::Closed)));
         assert!(pull.is_empty());
     }
 }

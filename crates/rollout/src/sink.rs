@@ -8,9 +8,13 @@ use futures::future::BoxFuture;
 use verbatim_events::GroupId;
 use verbatim_samples::Row;
 
+use crate::Custody;
+
 /// An accepted group.
 #[derive(Debug)]
 pub struct Batch {
+    /// How many groups were accepted before it, by earlier servers of its journal, too.
+    pub number: u64,
     /// The step that it belongs to.
     pub step: u64,
     /// The group.
@@ -52,6 +56,10 @@ pub enum SinkError {
 pub trait Sink: Send + Sync {
     /// Takes a group; resolves once it is kept for good.
     fn put(&self, batch: Arc<Batch>) -> BoxFuture<'static, Result<(), SinkError>>;
+
+    /// What keeps rows until they were taken for good, if something does: whoever is told that they were is told after
+    /// [`Custody`] knows it. `next` is the number of the next group.
+    fn keep(&self, _custody: &Custody, _next: u64) {}
 
     /// No more is taken: what still waits to be taken resolves with [`SinkError::Closed`].
     fn close(&self) {}

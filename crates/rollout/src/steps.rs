@@ -47,6 +47,11 @@ struct Entry {
 }
 
 impl StepBook {
+    /// A step of an earlier server.
+    pub(crate) fn restore(&mut self, step: u64, closed: bool, groups: usize, rows: usize) {
+        self.steps.insert(step, Entry { closed, groups, rows });
+    }
+
     pub(crate) fn open(&mut self, step: u64) {
         self.steps.entry(step).or_default();
     }

@@ -3,6 +3,8 @@
 //! The invariant: how many tasks were taken says which ones; a rollout that starts behind so many goes on
 //! where another one ended.
 
+use std::collections::BTreeSet;
+
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{RngCore, SeedableRng};
 
@@ -24,6 +26,8 @@ pub struct Order {
 pub(crate) struct Tasks {
     all: Vec<Task>,
     order: Order,
+    /// Tasks behind those that were taken that are done with.
+    done: BTreeSet<u64>,
     /// The present epoch, and which task comes when in it.
     epoch: Option<(u64, Vec<usize>)>,
 }
@@ -35,11 +39,18 @@ pub(crate) struct Taken {
     pub(crate) epoch: u64,
     /// The task's place in the dataset, counted on through the epochs: no two groups have the same.
     pub(crate) number: u64,
+    /// How many were taken before it.
+    pub(crate) at: u64,
 }
 
 impl Tasks {
     pub(crate) fn new(all: Vec<Task>, order: Order) -> Self {
-        Self { all, order, epoch: None }
+        Self { all, order, done: BTreeSet::new(), epoch: None }
+    }
+
+    /// Goes on behind `taken` tasks, without later ones that are done with.
+    pub(crate) fn behind(self, taken: u64, done: BTreeSet<u64>) -> Self {
+        Self { order: Order { taken, ..self.order }, done, ..self }
     }
 
     /// How many were taken, those of earlier rollouts included.
@@ -66,8 +77,12 @@ impl Iterator for Tasks {
     type Item = Taken;
 
     fn next(&mut self) -> Option<Taken> {
+        while self.done.remove(&self.order.taken) {
+            self.order.taken += 1;
+        }
         let length = u64::try_from(self.all.len()).ok().filter(|length| *length > 0)?;
-        let (epoch, at) = (self.order.taken / length, self.order.taken % length);
+        let taken = self.order.taken;
+        let (epoch, at) = (taken / length, taken % length);
         if self.order.epochs.is_some_and(|epochs| epoch >= epochs) {
             return None;
         }
@@ -78,7 +93,7 @@ impl Iterator for Tasks {
         let task = self.all.get(*order.get(usize::try_from(at).ok()?)?)?.clone();
         self.order.taken += 1;
         let number = epoch * length + task.index as u64;
-        Some(Taken { task, epoch, number })
+        Some(Taken { task, epoch, number, at: taken })
     }
 }
 
@@ -122,5 +137,13 @@ mod tests {
             let rest = indices(tasks(Order { taken, ..order }), 20 - taken as usize);
             assert_eq!(rest, whole[taken as usize..], "behind {taken}");
         }
+        let done = BTreeSet::from([4, 5, 9]);
+        let rest: Vec<_> =
+            tasks(order).behind(3, done).take(5).map(|taken| (taken.at, taken.task.index)).collect();
+        assert_eq!(
+            rest,
+            [3, 6, 7, 8, 10].map(|at| (at as u64, whole[at])),
+            "without those that are done with"
+        );
     }
 }

@@ -2,7 +2,7 @@
 
 use std::num::NonZeroUsize;
 
-use crate::{Cost, DropCause, GroupId, SessionId, Step, TurnId, Unwanted};
+use crate::{Cost, DropCause, GroupId, SessionId, Stand, Step, TurnId, Unwanted};
 
 /// Something that happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -18,6 +18,8 @@ pub enum Input {
     CloseGate(Running),
     /// Attempts may start.
     OpenGate,
+    /// An earlier rollout stood there, and this one goes on. It changes nothing once a step was opened.
+    Resume(Stand),
     /// The trainer wants the next step's Groups: so many, or a batch as the rules have it. In mode async it is
     /// always a batch, for which the room ahead is reckoned. While a step is open or draining it changes nothing.
     OpenStep(Option<NonZeroUsize>),
@@ -122,7 +124,12 @@ pub enum Action {
     /// [`Input::Interrupt`].
     GaveUp(u32),
     /// The step is open. Leases for it follow, and only then attempts.
-    StepOpened(Step),
+    StepOpened {
+        /// The step.
+        step: Step,
+        /// The Groups that it is to have.
+        size: usize,
+    },
     /// The step is complete, and what it had to wait for is over.
     StepClosed(Step),
 }

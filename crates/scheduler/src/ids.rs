@@ -20,5 +20,5 @@ pub struct SessionId {
 }
 
 /// A step of the trainer, counted from 1.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Step(pub u64);

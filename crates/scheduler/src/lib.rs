@@ -30,3 +30,4 @@ pub use group::{DropCause, Unwanted};
 pub use ids::{GroupId, SessionId, Step, TurnId};
 pub use rules::{Asked, Mode, Rules, RulesError};
 pub use scheduler::{Limits, Scheduler};
+pub use step::{Opened, Stand};

@@ -57,6 +57,7 @@ impl Scheduler {
         }
         if let Some(resident) = &mut self.resident {
             match input {
+                Input::Resume(stand) => resident.resume(stand),
                 Input::OpenStep(groups) => resident.open(groups, out),
                 Input::Trained(step) => resident.trained(step),
                 Input::Exited(session, exit) => resident.exit(session, exit, out),

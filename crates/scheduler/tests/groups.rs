@@ -5,8 +5,8 @@
 use std::time::{Duration, Instant};
 
 use verbatim_scheduler::{
-    Action, Asked, Cost, DropCause, Ended, Exit, GroupId, Input, Limits, Rules, RulesError, Scheduler,
-    SessionId, Step, TurnId, Unwanted,
+    Action, Asked, Cost, DropCause, Ended, Exit, GroupId, Input, Limits, Opened, Rules, RulesError,
+    Scheduler, SessionId, Stand, Step, TurnId, Unwanted,
 };
 
 fn asked() -> Asked {
@@ -71,11 +71,43 @@ fn settings_that_exclude_each_other_are_refused_by_name() {
 }
 
 #[test]
+fn a_rollout_goes_on_where_an_earlier_one_stood() {
+    let stand = |open| Stand { closed: Step(4), open, trained: Step(3) };
+    let mut shut = At::new(Asked { batch: 3, ..asked() });
+    assert_eq!(shut.on(Input::Resume(stand(None))), [], "no step was open: nothing begins");
+    assert_eq!(shut.on(Input::OpenStep(None))[0], Action::StepOpened { step: Step(5), size: 3 });
+    assert_eq!(shut.on(Input::Resume(stand(None))), [], "once a step was opened it changes nothing");
+    assert_eq!(shut.0.debt(), 3);
+
+    let mut open = At::new(Asked { batch: 9, ..asked() });
+    let begun = open.on(Input::Resume(stand(Some(Opened { size: 3, accepted: 1 }))));
+    let begins = begun.iter().filter(|action| matches!(action, Action::Begin(_))).count();
+    assert_eq!((begins, open.0.debt()), (2, 2), "what the step still needs: {begun:?}");
+    for group in 0..2 {
+        let turn = TurnId(group);
+        open.on(Input::Arrived(turn, Some(seat(group, 0)), Cost::default()));
+        open.on(Input::Ended(turn, Ended::Over));
+        open.on(Input::Exited(seat(group, 0), Exit::Succeeded));
+        let accepted = Action::Accept { group: GroupId(group), step: Step(5), is_last: group == 1 };
+        let told = open.on(Input::Scored(GroupId(group)));
+        assert!(told.contains(&accepted), "{told:?}");
+        assert_eq!(told.contains(&Action::StepClosed(Step(5))), group == 1);
+    }
+
+    let mut full = At::new(asked());
+    let full = full.on(Input::Resume(stand(Some(Opened { size: 2, accepted: 2 }))));
+    assert_eq!(full, [Action::StepClosed(Step(5))], "it was stopped between its last group and its end");
+}
+
+#[test]
 fn a_group_samples_once_all_its_first_requests_are_there() {
     let mut at = At::new(Asked { group_size: 2, needed: 2, ..asked() });
     let begun = at.on(Input::OpenStep(None));
     let launched = [Action::Launch(seat(0, 0)), Action::Launch(seat(0, 1))];
-    assert_eq!(begun, [&[Action::StepOpened(Step(1)), Action::Begin(GroupId(0))][..], &launched].concat());
+    assert_eq!(
+        begun,
+        [&[Action::StepOpened { step: Step(1), size: 1 }, Action::Begin(GroupId(0))][..], &launched].concat()
+    );
     assert_eq!(at.on(Input::Arrived(TurnId(1), Some(seat(0, 0)), Cost::default())), []);
     // The first client goes and comes again: it has one request, not two.
     assert_eq!(at.on(Input::Left(TurnId(1))), []);
@@ -101,8 +133,11 @@ fn prelaunch_warms_groups_up_while_no_step_is_open_and_adds_no_room() {
         [Action::Ready(GroupId(1))]
     );
     let opened = at.on(Input::OpenStep(None));
-    let first =
-        [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2)), Action::Dispatch(TurnId(2))];
+    let first = [
+        Action::StepOpened { step: Step(2), size: 1 },
+        Action::Lease(GroupId(1), Step(2)),
+        Action::Dispatch(TurnId(2)),
+    ];
     assert_eq!(opened, first, "nothing has to start first");
 }
 
@@ -136,7 +171,10 @@ fn partial_holds_what_its_step_did_not_need_and_goes_on_in_the_next() {
     let aborted = at.on(Input::Ended(TurnId(2), Ended::Aborted { progress: true }));
     assert_eq!(aborted, [Action::StepClosed(Step(1))]);
     let opened = at.on(Input::OpenStep(None));
-    assert_eq!(opened[..2], [Action::StepOpened(Step(2)), Action::Lease(GroupId(1), Step(2))]);
+    assert_eq!(
+        opened[..2],
+        [Action::StepOpened { step: Step(2), size: 1 }, Action::Lease(GroupId(1), Step(2))]
+    );
     assert_eq!(opened.last(), Some(&Action::Dispatch(TurnId(2))));
 }
 

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use verbatim_chat::Key;
 use verbatim_dialects::Invalid;
+use verbatim_events::NodeId;
 
 use crate::feed::{Events, Feed};
 use crate::retry::{Answer, Mark, Standing, answer};
@@ -69,6 +70,12 @@ impl Calls {
     /// Remembers a call.
     pub(crate) fn put(&mut self, call: Call) {
         self.0.push(call);
+    }
+
+    /// Says that the reply at this node has arrived: something follows it.
+    pub(crate) fn arrived(&mut self, node: NodeId) {
+        self.0.iter().for_each(|call| call.feed.arrived(node));
+        self.forget();
     }
 
     fn forget(&mut self) {

@@ -2,24 +2,27 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::Chain;
-use verbatim_events::{Cause, Event, NodeId, Observers, TurnCommitted};
+use verbatim_events::{Cause, Event, NodeId, Observers};
 use verbatim_families::Flaw;
 use verbatim_forest::{Place, Plan};
+use verbatim_journal::TurnRecord;
 
+use crate::keeper::Keeper;
 use crate::{Session, TurnError};
 
-/// Commits a turn: checks that its plan still holds, applies its event, tells the observers.
-/// Returns the generation's node.
-pub(crate) fn commit(
+/// Commits a turn: waits for room in the journal, checks that its plan still holds, applies its event and appends it,
+/// waits until it is kept, tells the observers. Returns the generation's node.
+pub(crate) async fn commit(
     observers: &Observers,
+    keeper: &Keeper,
     session: &Session,
     plan: Plan,
-    bytes: Chain,
-    turn: &Arc<TurnCommitted>,
+    record: &TurnRecord,
     mut lost: Vec<Cause>,
 ) -> Result<NodeId, TurnError> {
-    let applied = {
+    let turn = &record.turn;
+    let room = keeper.reserve(session, record).await?;
+    let (applied, writing) = {
         let mut state = session.state();
         if session.closing.is_cancelled() {
             return Err(TurnError::Closed);
@@ -30,16 +33,18 @@ pub(crate) fn commit(
             Place::After(node) | Place::Again(node) => state.forest.is_followed(node),
         };
         let applied = state.forest.apply(turn)?;
-        state.anchors.insert(bytes, applied.observation);
+        state.anchors.insert(record.bytes, applied.observation);
+        let writing = keeper.append(room);
         match plan.drops {
             0 if branches => lost.push(Cause::Forked),
             turns => lost.extend(std::iter::repeat_n(Cause::RolledBack, turns)),
         }
-        applied
+        (applied, writing)
     };
+    let node = writing.kept(applied.generation).await?;
     observers.tell(&Event::TurnCommitted(Arc::clone(turn)));
     lost.into_iter().for_each(|cause| observers.lost(session.id(), cause));
-    Ok(applied.generation)
+    Ok(node)
 }
 
 /// What a flaw of a parsed turn is as a loss.
@@ -53,9 +58,9 @@ pub(crate) fn flaw(flaw: Flaw) -> Cause {
 
 #[cfg(test)]
 mod tests {
-    use verbatim_chat::{Message, Role, Setup, StartState, Strict};
+    use verbatim_chat::{Chain, Message, Role, Setup, StartState, Strict};
     use verbatim_engine::{Attempts, Increment};
-    use verbatim_events::{Finish, Generated, Observed, SessionId, Timings};
+    use verbatim_events::{Finish, Generated, Observed, SessionId, Timings, TurnCommitted};
     use verbatim_forest::{Forest, Lineage};
     use verbatim_tokens::{LogprobKind, Sampled, TokenId};
 
@@ -98,8 +103,8 @@ mod tests {
 
     /// Between the end of its last attempt and its commit a turn hears nothing: that its session closed meanwhile is
     /// seen here or never.
-    #[test]
-    fn a_session_that_closed_meanwhile_takes_no_turn() {
+    #[tokio::test]
+    async fn a_session_that_closed_meanwhile_takes_no_turn() {
         for closed in [false, true] {
             let forest = Forest::new(Lineage::Tree, Arc::new(Strict));
             let id = SessionId::new("s");
@@ -109,7 +114,10 @@ mod tests {
                 session.closing.cancel();
             }
             let bytes = Chain::root(&Setup::default());
-            let committed = commit(&Observers::default(), &session, plan, bytes, &turn(), Vec::new());
+            let record =
+                TurnRecord { turn: turn(), bytes, sent: None, prompt_tokens: 2, stop: None, lora: None };
+            let observers = Observers::default();
+            let committed = commit(&observers, &Keeper::default(), &session, plan, &record, Vec::new()).await;
             let turns = session.with_forest(|forest| forest.nodes().count());
             match closed {
                 false => assert!(committed.is_ok() && turns == 2),

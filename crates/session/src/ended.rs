@@ -19,16 +19,14 @@ pub(crate) struct Ended {
 }
 
 impl Ended {
-    /// Remembers how a session ended.
-    pub(crate) fn put(&mut self, token: TokenHash, how: NoSession) {
+    /// Remembers how a session ended; returns the one that is forgotten for it.
+    pub(crate) fn put(&mut self, token: TokenHash, how: NoSession) -> Option<TokenHash> {
         if self.how.insert(token, how).is_none() {
             self.order.push_back(token);
         }
-        if self.order.len() > KEPT
-            && let Some(first) = self.order.pop_front()
-        {
-            self.how.remove(&first);
-        }
+        let first = (self.order.len() > KEPT).then(|| self.order.pop_front()).flatten()?;
+        self.how.remove(&first);
+        Some(first)
     }
 
     /// How the session of a token that opens none ended.
@@ -45,7 +43,10 @@ mod tests {
     fn the_latest_are_remembered_and_the_first_forgotten() {
         let mut ended = Ended::default();
         let token = |at: usize| TokenHash::of(&at.to_string());
-        (0..=KEPT).for_each(|at| ended.put(token(at), NoSession::Deleted));
+        for at in 0..KEPT {
+            assert_eq!(ended.put(token(at), NoSession::Deleted), None);
+        }
+        assert_eq!(ended.put(token(KEPT), NoSession::Deleted), Some(token(0)));
         assert_eq!(ended.how(&token(0)), NoSession::Unknown);
         assert_eq!(ended.how(&token(1)), NoSession::Deleted);
         assert_eq!(ended.how(&token(KEPT)), NoSession::Deleted);

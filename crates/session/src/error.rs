@@ -6,6 +6,8 @@ use verbatim_events::Cause;
 use verbatim_families::RenderError;
 use verbatim_forest::{Conflict, Refusal};
 
+use crate::Unkept;
+
 /// A turn that was not committed. The session is as it was before.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum TurnError {
@@ -59,6 +61,9 @@ pub enum TurnError {
     /// Sessions are sampled with published adapters, and there is none.
     #[error("no adapter is published: the trainer names one with POST /control/adapters")]
     NoAdapter,
+    /// It cannot be kept.
+    #[error(transparent)]
+    Unkept(#[from] Unkept),
     /// The session closed meanwhile.
     #[error("the session is closed")]
     Closed,
@@ -76,6 +81,7 @@ impl TurnError {
             Self::Closed => Some(Cause::SessionClosed),
             Self::Conflict(_) => Some(Cause::Raced),
             Self::Matcher { .. } => Some(Cause::MatcherFailed),
+            Self::Unkept(_) => Some(Cause::Unkept),
             Self::Invalid(_)
             | Self::Refused(_)
             | Self::Render(_)

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
+use verbatim_events::NodeId;
 use verbatim_families::Part;
 
 use crate::retry::Standing;
@@ -52,8 +53,23 @@ impl Feed {
         Arc::new(Self { state: Mutex::new(state), changed: Notify::new() })
     }
 
+    /// A turn that was committed before, of which nobody knows whether its reply was received.
+    pub(crate) fn over(committed: Committed) -> Arc<Self> {
+        let feed = Self::new();
+        feed.end(Ok(committed));
+        feed
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says that the reply of this turn has arrived, if this is its node.
+    pub(crate) fn arrived(&self, node: NodeId) {
+        let mut state = self.state();
+        if matches!(&state.outcome, Some(Outcome::Committed(committed)) if committed.node == node) {
+            state.received = true;
+        }
     }
 
     /// Tells more of the turn.

@@ -1,7 +1,7 @@
 //! Sessions and their turns.
 //!
 //! The invariants this crate keeps: nothing of a session changes before a turn commits; a turn is
-//! committed before its last event is sent; no lock is held across an await; and a session that is
+//! committed, and kept if there is a journal, before its last event is sent; no lock is held across an await; and a session that is
 //! closed has no turn in flight.
 //!
 //! One turn: attach (which stored path does the request begin with?) → render (only what is new) →
@@ -17,12 +17,14 @@ mod dispatch;
 mod ended;
 mod error;
 mod feed;
+mod keeper;
 mod locate;
 mod matching;
 mod openings;
 mod pinned;
 mod prepare;
 mod release;
+mod restore;
 mod retry;
 mod salt;
 mod sampling;
@@ -40,7 +42,9 @@ pub use calls::Sent;
 pub use dispatch::Dispatcher;
 pub use error::TurnError;
 pub use feed::Events;
+pub use keeper::Unkept;
 pub use matching::{Matching, Predicate};
+pub use restore::Restored;
 pub use session::Session;
 pub use sessions::{NoSession, OpenOptions, Sessions, TooManySessions};
 pub use settings::{Quota, SamplingDefaults, Settings, ToolsDrift};

@@ -24,6 +24,7 @@ pub struct Session {
     seat: Option<Seat>,
     pins: Option<Arc<Sampling>>,
     matching: Matching,
+    owned: bool,
     opened: i64,
     used: Mutex<Instant>,
     state: Mutex<State>,
@@ -57,6 +58,7 @@ impl Session {
             seat: options.seat,
             pins: options.pins,
             matching,
+            owned: options.owned,
             opened,
             used: Mutex::new(Instant::now()),
             state: Mutex::new(State { forest, anchors: HashMap::new() }),
@@ -100,6 +102,17 @@ impl Session {
     /// Who says which replayed messages are the same.
     pub fn matching(&self) -> &Matching {
         &self.matching
+    }
+
+    /// Whether its agent is this process's and ends with it.
+    pub(crate) fn is_owned(&self) -> bool {
+        self.owned
+    }
+
+    /// Says how long ago it was used last.
+    pub(crate) fn used(&self, ago: Duration) {
+        let now = Instant::now();
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = now.checked_sub(ago).unwrap_or(now);
     }
 
     /// Says that it is in use.

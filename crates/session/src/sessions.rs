@@ -2,22 +2,24 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, Weak};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
 use verbatim_dialects::Sampling;
 use verbatim_engine::Engine;
 use verbatim_events::{Cause, Event, GroupId, Observers};
 use verbatim_families::Family;
 use verbatim_forest::{Forest, Lineage};
+use verbatim_journal::{Journal, Recovery};
 use verbatim_scheduler::SessionId as Seat;
 
 use crate::adapters::Adapters;
 use crate::ended::Ended;
+use crate::keeper::{Keeper, now};
 use crate::openings::Openings;
 use crate::salt::Salt;
 use crate::spill::Spill;
 use crate::token::TokenHash;
-use crate::{Dispatcher, Matching, Session, SessionToken, Settings};
+use crate::{Dispatcher, Matching, Restored, Session, SessionToken, Settings, Unkept};
 
 /// No session opens with this token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -59,6 +61,8 @@ pub struct OpenOptions {
     pub seat: Option<Seat>,
     /// What its turns are sampled with, whatever their requests and the server's own pins say.
     pub pins: Option<Arc<Sampling>>,
+    /// Whether its agent is this process's and ends with it: nothing of it is written to the journal.
+    pub owned: bool,
 }
 
 /// The sessions of a process, with what all of them share. Cheap to clone.
@@ -75,6 +79,7 @@ pub(crate) struct Shared {
     pub(crate) spill: Spill,
     pub(crate) adapters: Adapters,
     pub(crate) salt: Salt,
+    pub(crate) keeper: Keeper,
     table: RwLock<Table>,
 }
 
@@ -93,6 +98,19 @@ impl Shared {
         self.table.write().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// Takes in a session that comes back.
+    pub(crate) fn admit(&self, token: TokenHash, session: Arc<Session>) {
+        self.table_mut().open.insert(token, session);
+    }
+
+    /// Takes in that a session ended before.
+    pub(crate) fn bury(&self, token: TokenHash, how: NoSession) {
+        let forgotten = self.table_mut().ended.put(token, how);
+        if let Some(forgotten) = forgotten {
+            self.keeper.forget(forgotten);
+        }
+    }
+
     /// Open sessions that are sampled with this adapter.
     pub(crate) fn bound_to(&self, adapter: &str) -> usize {
         let table = self.table();
@@ -105,10 +123,15 @@ impl Shared {
         let removed = {
             let mut table = self.table_mut();
             let removed = table.open.remove(&token)?;
-            table.ended.put(token, how);
-            removed
+            (removed, table.ended.put(token, how))
         };
+        let (removed, forgotten) = removed;
         removed.close().await;
+        // None of its turns is written after this.
+        self.keeper.ended(token, &removed, how);
+        if let Some(forgotten) = forgotten {
+            self.keeper.forget(forgotten);
+        }
         self.release(&removed).await;
         self.observers.tell(&Event::SessionClosed { session: removed.id().clone() });
         Some(removed)
@@ -144,6 +167,20 @@ impl Sessions {
         observers: Observers,
         settings: Settings,
     ) -> Self {
+        let (sessions, _) = Self::kept(family, engine, observers, settings, None);
+        sessions
+    }
+
+    /// The sessions of a journal, which are kept in it from now on, and what came back; none without a journal. Must
+    /// be called on a Tokio runtime.
+    pub fn kept(
+        family: Arc<dyn Family>,
+        engine: Arc<dyn Engine>,
+        observers: Observers,
+        settings: Settings,
+        journal: Option<(Journal, &mut Recovery)>,
+    ) -> (Self, Restored) {
+        let (journal, recovery) = journal.unzip();
         let dispatcher = Dispatcher::start(&settings);
         let openings = Openings::default();
         let spill = Spill::new(settings.spill.clone());
@@ -159,12 +196,14 @@ impl Sessions {
             spill,
             adapters: Adapters::default(),
             salt,
+            keeper: Keeper::new(journal),
             table: RwLock::default(),
         });
+        let restored = recovery.map(|recovery| shared.restore(recovery)).unwrap_or_default();
         if let Some(idle) = shared.settings.quota.idle {
             tokio::spawn(reclaim(Arc::downgrade(&shared), idle));
         }
-        Self(shared)
+        (Self(shared), restored)
     }
 
     /// Opens a session.
@@ -177,14 +216,15 @@ impl Sessions {
         let matching = options.matching.clone().unwrap_or_else(|| settings.matching.clone());
         let lineage = options.lineage.unwrap_or(settings.lineage);
         let forest = Forest::new(lineage, matching.matcher()).with_rollback(settings.rollback);
-        let opened = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_secs() as i64);
-        let id = token.session_id();
-        let session = Arc::new(Session::new(id, options, matching, opened, forest));
+        let session = Arc::new(Session::new(token.session_id(), options, matching, now(), forest));
+        let hash = TokenHash::of(token.as_str());
         let mut table = self.0.table_mut();
         match settings.quota.sessions {
             Some(limit) if table.open.len() >= limit => return Err(TooManySessions { limit }),
-            _ => table.open.insert(TokenHash::of(token.as_str()), Arc::clone(&session)),
+            // Before it can be found: its opening is the first that is written of it.
+            _ => self.0.keeper.opened(hash, &session, lineage),
         };
+        table.open.insert(hash, Arc::clone(&session));
         drop(table);
         self.0.observers.tell(&Event::SessionOpened { session: session.id().clone() });
         Ok((token, session))
@@ -216,13 +256,23 @@ impl Sessions {
         self.0.end(hash, NoSession::Deleted).await.ok_or_else(|| self.0.table().ended.how(&hash))
     }
 
-    /// Closes every session.
+    /// Closes every session. Those that a journal keeps come back from it.
     pub async fn close_all(&self) {
         let all: Vec<_> = self.0.table_mut().open.drain().map(|(_, session)| session).collect();
         futures::future::join_all(all.iter().map(Session::close)).await;
         for session in all {
             self.0.observers.tell(&Event::SessionClosed { session: session.id().clone() });
         }
+        self.0.keeper.close();
+    }
+
+    /// Waits until all that happened so far is kept, if there is a journal. Whoever tells of a session that was opened,
+    /// closed or exported waits for this first; turns do by themselves.
+    ///
+    /// # Errors
+    /// [`Unkept`].
+    pub async fn settled(&self) -> Result<(), Unkept> {
+        Ok(self.0.keeper.settled().await?)
     }
 
     /// How many sessions are open.

@@ -10,7 +10,7 @@ pub struct SessionToken(String);
 
 /// What a token is looked up by: the table holds no token, so that neither a look-up's time nor a
 /// dump of memory's index tells one.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct TokenHash([u8; 32]);
 
 impl SessionToken {
@@ -41,6 +41,15 @@ impl std::fmt::Debug for SessionToken {
 impl TokenHash {
     pub(crate) fn of(token: &str) -> Self {
         Self(*blake3::hash(token.as_bytes()).as_bytes())
+    }
+
+    /// As it is kept on disk: it opens nothing.
+    pub(crate) fn bytes(self) -> [u8; 32] {
+        self.0
+    }
+
+    pub(crate) fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
     }
 
     /// Compares in constant time.

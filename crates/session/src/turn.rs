@@ -9,6 +9,7 @@ use verbatim_dialects::{Sampling, Wire};
 use verbatim_engine::EngineError;
 use verbatim_events::{Cause, Generated, NodeId, Timings, TurnCommitted};
 use verbatim_families::{Parsed, Parser, Part, Scene};
+use verbatim_journal::{SentRecord, TurnRecord};
 use verbatim_scheduler::{Cost, Ended};
 use verbatim_tokens::{Replay, TokenId};
 
@@ -130,10 +131,11 @@ impl Sessions {
             attempts: 0,
             patience: Patience::default(),
             message: None,
+            sent: asked.sent.body.map(|body| SentRecord { body, key: asked.sent.key }),
         };
         let prompt_tokens = prepared.request.prompt.len();
-        if let Some(body) = asked.sent.body {
-            let (key, response) = (asked.sent.key, response.clone());
+        if let Some(SentRecord { body, key }) = turn.sent.clone() {
+            let response = response.clone();
             session.calls().put(Call { body, key, response, prompt_tokens, feed });
         }
         session.turns.spawn(turn.run(prepared).instrument(span));
@@ -165,6 +167,8 @@ pub(crate) struct Turn {
     pub(crate) fresh: Box<dyn Fn() -> Box<dyn Parser> + Send + Sync>,
     /// The reply as the engine read it, if it did.
     pub(crate) message: Option<Box<Message>>,
+    /// How its request is known again.
+    sent: Option<SentRecord>,
 }
 
 /// Why a turn ends without a commit.
@@ -283,8 +287,12 @@ impl Turn {
             at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
             timings: self.timings,
         });
-        let node = commit(&shared.observers, &self.session, plan, bytes, &turn, lost)?;
-        Ok(Committed { turn, node, prompt_tokens: request.prompt.len(), stop })
+        let prompt_tokens = request.prompt.len();
+        let (sent, lora) = (self.sent.take(), self.session.lora().cloned());
+        let record = TurnRecord { turn, bytes, sent, prompt_tokens, stop, lora };
+        let node = commit(&shared.observers, &shared.keeper, &self.session, plan, &record, lost).await?;
+        let TurnRecord { turn, stop, .. } = record;
+        Ok(Committed { turn, node, prompt_tokens, stop })
     }
 
     /// Waits for a permit and an open gate.

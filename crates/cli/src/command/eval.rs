@@ -33,7 +33,8 @@ pub(crate) async fn run(args: args::Eval) -> anyhow::Result<ExitCode> {
     let loaded = model::load(&config).await?;
     let control = ControlKey::new(&format!("{:032x}", rand::random::<u128>()))?;
     let access = Access { key: Some(control), trusted: Vec::new() };
-    let (service, started) = Service::with_rollout(&config, &loaded, access, prepared, Box::new(())).await?;
+    let (service, started) =
+        Service::with_rollout(&config, &loaded, access, prepared, Box::new(()), None).await?;
     let rollout = started.control.rollout.clone();
     let names = (!args.datasets.is_empty()).then_some(args.datasets.as_slice());
     let evaluation = rollout.evaluate(names)?;

@@ -4,6 +4,7 @@ pub(crate) mod config;
 pub(crate) mod engine;
 pub(crate) mod eval;
 pub(crate) mod inspect;
+pub(crate) mod journal;
 pub(crate) mod pull;
 mod report;
 mod rows_files;

@@ -12,10 +12,10 @@ use verbatim_rollout::{Outcome, Progress, Rollout, Summary};
 
 use crate::args;
 use crate::config::Origin;
-use crate::model;
 use crate::rollout::{Driven, Prepared};
 use crate::telemetry::Telemetry;
 use crate::wiring::{Service, interruption, quoted, settings};
+use crate::{journal, model};
 
 /// Runs a rollout file.
 pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
@@ -37,7 +37,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     }
     let _telemetry = Telemetry::start(&config.log)?;
     let prepared = Prepared::new(&config, &args.rollout, Driven::ByItself).await?;
-    let folder = prepared.folder.clone();
+    let place = prepared.place.clone();
 
     let began = Instant::now();
     let loaded = model::load(&config).await?;
@@ -47,7 +47,9 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let access = Access { key: Some(control), trusted: Vec::new() };
     let bar = Bar::new(prepared.groups.unwrap_or_default());
     let progress = Box::new(bar.clone());
-    let (service, started) = Service::with_rollout(&config, &loaded, access, prepared, progress).await?;
+    let journal = journal::open(&config.journal, loaded.family.as_ref())?;
+    let (service, started) =
+        Service::with_rollout(&config, &loaded, access, prepared, progress, journal).await?;
     let rollout = started.control.rollout.clone();
 
     let interrupted = interruption()?;
@@ -56,7 +58,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let was_interrupted = tokio::select! {
         () = steps(&rollout) => false,
         () = &mut interrupted => {
-            let kept = folder.as_deref().map(|folder| folder.display().to_string()).unwrap_or_default();
+            let kept = place.as_deref().map(|place| place.display().to_string()).unwrap_or_default();
             eprintln!("\ninterrupted: ending agents; finished groups stay in {kept}");
             true
         }
@@ -67,8 +69,8 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     service.stop().await;
     let summary = summary?;
     println!("{}", table(&summary, began.elapsed()));
-    if let Some(folder) = folder {
-        println!("rows: {}", std::fs::canonicalize(&folder).unwrap_or(folder).display());
+    if let Some(place) = place {
+        println!("rows: {}", std::fs::canonicalize(&place).unwrap_or(place).display());
     }
     let code = if was_interrupted {
         ExitCode::from(130)
@@ -83,6 +85,13 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
 
 /// One step after the other; nobody trains in between.
 async fn steps(rollout: &Rollout) {
+    // One that an earlier process was stopped in goes on first.
+    let open = rollout.view().await.and_then(|view| view.steps.last().map(|step| step.step));
+    if let Some(step) = open
+        && rollout.done(step).await.is_some()
+    {
+        rollout.trained(step);
+    }
     while let Ok(step) = rollout.open(None).await {
         if rollout.done(step).await.is_none() {
             return;

@@ -6,15 +6,16 @@ use anyhow::Context;
 use verbatim_gateway::{Access, ControlKey};
 
 use crate::args::{Serve, Settings};
-use crate::model;
 use crate::rollout::{Driven, Prepared};
 use crate::telemetry::Telemetry;
 use crate::wiring::{Service, access, disowned, interruption, quoted, settings};
+use crate::{journal, model};
 
 /// Serves until Ctrl-C.
 pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
     let text = |value: Option<String>| value.map(|value| quoted(&value));
     let key_file = args.control_key_file.map(|path| path.to_string_lossy().into_owned());
+    let journal = args.journal.map(|path| path.to_string_lossy().into_owned());
     let trusted: Vec<_> = args.trust_cidr.iter().map(|network| quoted(network)).collect();
     let pin = |pin: &String| {
         let (field, value) =
@@ -26,6 +27,8 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         ("server.listen", text(args.listen)),
         ("server.control_key_file", text(key_file)),
         ("server.trust_cidr", (!trusted.is_empty()).then(|| format!("[{}]", trusted.join(", ")))),
+        ("journal.folder", text(journal)),
+        ("journal.level", text(args.journal_level)),
         ("sessions.lineage", text(args.lineage)),
         ("sessions.matcher", text(args.matcher)),
         ("sessions.tools_drift", text(args.tools_drift)),
@@ -43,12 +46,14 @@ pub(crate) async fn run(args: Serve) -> anyhow::Result<ExitCode> {
         None => None,
     };
     let loaded = model::load(&config).await?;
+    let journal = journal::open(&config.journal, loaded.family.as_ref())?;
     let (service, started) = match prepared {
         Some(prepared) => {
-            let started = Service::with_rollout(&config, &loaded, access, prepared, Box::new(())).await?;
+            let quiet = Box::new(());
+            let started = Service::with_rollout(&config, &loaded, access, prepared, quiet, journal).await?;
             (started.0, Some(started.1))
         }
-        None => (Service::start(&config, &loaded, access).await?, None),
+        None => (Service::start(&config, &loaded, access, journal).await?, None),
     };
     let interrupted = interruption()?;
     let engine = loaded.engine.capabilities();

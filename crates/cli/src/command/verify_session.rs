@@ -21,7 +21,7 @@ pub(crate) async fn run(args: VerifySession) -> anyhow::Result<ExitCode> {
     config.server.listen = "127.0.0.1:0".to_owned();
     let _telemetry = Telemetry::start(&config.log)?;
     let loaded = model::load(&config).await?;
-    let service = Service::start(&config, &loaded, Access::default()).await?;
+    let service = Service::start(&config, &loaded, Access::default(), None).await?;
     let plan = Plan {
         sessions: args.sessions,
         cycles: args.cycles,

@@ -2,13 +2,15 @@
 
 mod agent;
 mod eval;
+mod journal;
 mod layers;
 mod reward;
 mod schema;
 
 pub(crate) use agent::{AgentConfig, InheritConfig};
 pub(crate) use eval::EvalConfig;
-pub(crate) use layers::{Layered, Origin};
+pub(crate) use journal::{JournalConfig, JournalLevel};
+pub(crate) use layers::{Layered, Origin, is_url};
 pub(crate) use reward::{RewardConfig, SourceConfig};
 pub(crate) use schema::{
     Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind, PluginsConfig,

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{AgentConfig, EvalConfig, RewardConfig};
+use super::{AgentConfig, EvalConfig, JournalConfig, RewardConfig};
 
 /// All settings. What is absent has the default printed by `verbatim config`.
 #[derive(Clone, Debug, Default, Serialize, Deserialize)]
@@ -18,6 +18,8 @@ pub(crate) struct Config {
     pub(crate) family: FamilyConfig,
     /// How sessions behave.
     pub(crate) sessions: SessionsConfig,
+    /// What sessions are kept in.
+    pub(crate) journal: JournalConfig,
     /// Sampling where a request does not say.
     pub(crate) sampling: SamplingConfig,
     /// The HTTP server.
@@ -462,10 +464,10 @@ pub(crate) struct RolloutConfig {
     pub(crate) max_seq_len: usize,
     /// Steps; 0: as many as the dataset makes.
     pub(crate) steps: u64,
-    /// Who takes rows: `folder`, or `pull` for a trainer that comes for them. `auto`: `verbatim run` writes a
-    /// folder, `verbatim serve --rollout` is asked.
+    /// Who takes rows: `folder`, `store` (an object store), or `pull` for a trainer that comes for them. `auto`:
+    /// `verbatim run` writes to `output`, `verbatim serve --rollout` is asked.
     pub(crate) sink: String,
-    /// The folder.
+    /// The folder, or the URL of the object store: `s3://bucket/run`.
     pub(crate) output: PathBuf,
     /// `parquet`, `safetensors` or `jsonl`.
     pub(crate) format: String,

@@ -74,7 +74,7 @@ pub(crate) async fn acknowledge(
 ) -> Result<Response, ApiError> {
     let pull = pull(&app, &caller)?;
     let Path(batch) = batch.map_err(|error| ApiError::invalid("batch", error.body_text()))?;
-    match pull.acknowledge(batch) {
+    match pull.acknowledge(batch).await.map_err(ApiError::unkept)? {
         Acknowledged::Now | Acknowledged::Before => Ok(StatusCode::NO_CONTENT.into_response()),
         Acknowledged::Unknown => Err(ApiError::no_batch(batch)),
     }

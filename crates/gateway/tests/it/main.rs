@@ -8,6 +8,7 @@ mod anthropic;
 mod bad_input;
 mod chat;
 mod faults;
+mod journal;
 mod life;
 mod lineage;
 mod miles;

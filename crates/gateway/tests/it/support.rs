@@ -14,6 +14,7 @@ use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
 use verbatim_families::{Family, Scene, StartState, load};
 use verbatim_gateway::{Access, App, Hooks, Limits, Metrics, router, serve};
+use verbatim_journal::{Journal, Options};
 use verbatim_session::{Sessions, Settings};
 use verbatim_tokenizer::HfTokenizer;
 use verbatim_tokens::TokenId;
@@ -79,6 +80,8 @@ pub(crate) struct Setting {
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) one_chunk: bool,
     pub(crate) limits: Limits,
+    /// Where its sessions are kept, in small segments.
+    pub(crate) journal: Option<PathBuf>,
 }
 
 impl Default for Setting {
@@ -93,6 +96,7 @@ impl Default for Setting {
             hooks: Arc::default(),
             one_chunk: false,
             limits: Limits::default(),
+            journal: None,
         }
     }
 }
@@ -136,7 +140,12 @@ impl Server {
         let metrics = Arc::new(Metrics::default());
         let events = Arc::new(Recorder::default());
         let observers = Observers::new([metrics.clone() as Arc<dyn Observer>, events.clone()]);
-        let sessions = Sessions::new(family(), Arc::new(engine.clone()), observers, setting.settings);
+        let options = Options { segment_bytes: 8 << 10, ..Options::default() };
+        let mut journal = setting.journal.map(|folder| Journal::open(&folder, options).unwrap());
+        let kept = journal.as_mut().map(|(journal, recovery)| (journal.clone(), recovery));
+        let (sessions, restored) =
+            Sessions::kept(family(), Arc::new(engine.clone()), observers, setting.settings, kept);
+        assert_eq!(restored.refused, []);
         let app = App {
             access: setting.access,
             hooks: setting.hooks,

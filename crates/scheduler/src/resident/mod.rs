@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, HashSet, VecDeque};
 use std::time::Instant;
 
 use crate::group::{DropCause, Finalised, Leased, Leaving, Preparing, Ready, Scoring};
-use crate::step::Steps;
+use crate::step::{Stand, Steps};
 use crate::{Action, Exit, GroupId, Rules, SessionId, Step};
 
 /// All Groups of a rollout, by state.
@@ -60,6 +60,15 @@ impl Resident {
     }
 
     // What happened.
+
+    /// Goes on where an earlier rollout stood, unless something of this one is there already.
+    pub(crate) fn resume(&mut self, stand: Stand) {
+        if !self.started {
+            self.steps = Steps::resume(stand);
+            self.started = self.steps.is_open();
+            self.trained = stand.trained;
+        }
+    }
 
     pub(crate) fn trained(&mut self, step: Step) {
         self.trained = self.trained.max(step);

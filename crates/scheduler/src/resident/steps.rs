@@ -24,7 +24,7 @@ impl Resident {
         };
         let Some(step) = self.steps.open(size) else { return };
         self.started = true;
-        out.push(Action::StepOpened(step));
+        out.push(Action::StepOpened { step, size });
         for (group, leased) in &mut self.leased {
             leased.step = step;
             out.push(Action::Lease(*group, step));
@@ -43,7 +43,7 @@ impl Resident {
         while let Some(at) = self.acceptable() {
             let Steps::Open(open) = &mut self.steps else { return };
             let Some(Finalised { group, .. }) = self.finalised.remove(at) else { return };
-            open.accept(group);
+            open.accept();
             out.push(Action::Accept { group, step: open.step, is_last: open.debt() == 0 });
         }
     }

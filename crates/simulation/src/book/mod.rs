@@ -237,7 +237,7 @@ impl Book {
                 self.interrupt();
                 Ok(())
             }
-            Action::StepOpened(step) => self.step_opened(step),
+            Action::StepOpened { step, .. } => self.step_opened(step),
             Action::StepClosed(step) => self.step_closed(step),
         }
     }

@@ -50,7 +50,7 @@ impl Book {
                     self.groups.get_mut(&group).filter(|g| !matches!(g.at, At::Finalised { .. }));
                 unfinished.into_iter().for_each(|group| group.stopped = true);
             }
-            Input::Arrived(_, None, _) | Input::OpenStep(_) | Input::Tick => {}
+            Input::Arrived(_, None, _) | Input::Resume(_) | Input::OpenStep(_) | Input::Tick => {}
         }
     }
 

@@ -68,7 +68,7 @@ impl World<'_> {
                     _ => self.measured.dropped += 1,
                 }
             }
-            Action::StepOpened(step) => {
+            Action::StepOpened { step, .. } => {
                 if step > Step(1) {
                     self.measured.cycles.push(self.now - self.opened);
                 }
