@@ -18,6 +18,7 @@ mod frame;
 mod index;
 mod journal;
 mod level;
+mod mapped;
 mod payload;
 mod queue;
 mod record;

@@ -4,13 +4,12 @@
 //! until somebody looks at it.
 
 use std::collections::HashMap;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use bytes::Bytes;
-use memmap2::Mmap;
 
 use crate::frame::plain;
+use crate::mapped::map;
 use crate::record::Held;
 use crate::segment;
 
@@ -49,15 +48,4 @@ impl Payloads {
         let path = segment::payloads(&self.folder, segment);
         self.open.entry(segment).or_insert_with(|| map(&path).ok()).clone()
     }
-}
-
-fn map(path: &Path) -> std::io::Result<Bytes> {
-    let file = File::open(path)?;
-    #[expect(
-        unsafe_code,
-        reason = "memmap2 asks that nobody truncates the file: the folder is locked, and its payloads are appended to or deleted whole"
-    )]
-    // SAFETY: as above.
-    let mapped = unsafe { Mmap::map(&file)? };
-    Ok(Bytes::from_owner(mapped))
 }

@@ -15,6 +15,7 @@ use crate::disk::Disk;
 use crate::fold::Fold;
 use crate::frame::Number;
 use crate::index::Index;
+use crate::mapped::map;
 use crate::payload::Payloads;
 use crate::record::Record;
 use crate::scan::Scan;
@@ -94,8 +95,7 @@ pub(crate) fn recover(folder: &Path) -> Result<(Recovery, State), JournalError> 
     let mut fold = Fold::new(Payloads::new(folder), &mut recovery);
     for (at, (header, named)) in found.iter().enumerate() {
         let path = segment::records(folder, *named);
-        let bytes =
-            Bytes::from(std::fs::read(&path).map_err(|error| JournalError::file(&path, "reading", error))?);
+        let bytes = map(&path).map_err(|error| JournalError::file(&path, "reading", error))?;
         if header.first > expected {
             let what = What::Missing { expected, found: header.first };
             fold.recovery.damages.push(Damage { path: path.clone(), offset: 0, what });

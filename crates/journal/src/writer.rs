@@ -30,6 +30,8 @@ pub(crate) struct Writer {
     pub(crate) spare: Option<PathBuf>,
     /// Segments that nobody has read: their files may be written again.
     pub(crate) fresh: Vec<u64>,
+    /// Whether a file has a name that the disk may not have.
+    named: bool,
 }
 
 /// The segment that is written.
@@ -73,6 +75,7 @@ impl Writer {
             newest,
             spare: None,
             fresh: Vec::new(),
+            named: true,
         })
     }
 
@@ -83,16 +86,19 @@ impl Writer {
                 orders.into_iter().map(|Order { draft, permit, kept }| (draft, (permit, kept))).unzip();
             let written = self.batch(drafts);
             if let Err(failure) = &written {
+                // Before anybody hears of it: whoever asks then what the matter is gets an answer.
                 queue.fail(failure.clone());
             }
             for (permit, kept) in waiting {
                 drop(permit);
                 drop(kept.send(written.clone()));
             }
-            // Space is made after those who wait were told.
-            if let Err(failure) = written.and_then(|()| compact::step(&mut self)) {
-                queue.fail(failure);
+            if written.is_err() {
                 return;
+            }
+            // Space is made after those who wait were told.
+            if let Err(failure) = compact::step(&mut self) {
+                return queue.fail(failure);
             }
         }
     }
@@ -149,6 +155,7 @@ impl Writer {
             Some(file) => file,
             none => {
                 let made = self.disk.create(&path, 0);
+                self.named = true;
                 none.insert(made.map_err(|error| JournalError::file(&path, "making it", error))?)
             }
         };
@@ -177,10 +184,7 @@ impl Writer {
         let Current { segment, size, payload_at, .. } = std::mem::replace(&mut self.current, next);
         self.older.push(There { segment, bytes: size + payload_at });
         self.fresh.push(segment);
-        if self.options.level == Level::Disk {
-            let synced = self.disk.sync_names(&self.folder);
-            synced.map_err(|error| JournalError::file(&self.folder, "keeping its names", error))?;
-        }
+        self.named = true;
         Ok(())
     }
 
@@ -188,14 +192,21 @@ impl Writer {
     pub(crate) fn flush(&mut self) -> Result<(), JournalError> {
         let Current { segment, records, buffer, at, payloads, .. } = &mut self.current;
         let path = segment::records(&self.folder, *segment);
+        let waits = self.options.level == Level::Disk;
+        // A record that is there has its payloads, and its file has a name.
+        if let Some(payloads) = payloads.as_mut().filter(|_| waits) {
+            let path = segment::payloads(&self.folder, *segment);
+            payloads.sync().map_err(|error| JournalError::file(path, "waiting for the disk", error))?;
+        }
+        if waits && self.named {
+            let synced = self.disk.sync_names(&self.folder);
+            synced.map_err(|error| JournalError::file(&self.folder, "keeping its names", error))?;
+            self.named = false;
+        }
         records.write(buffer, *at).map_err(|error| JournalError::file(&path, "writing", error))?;
         *at += buffer.len() as u64;
         buffer.clear();
-        if self.options.level == Level::Disk {
-            if let Some(payloads) = payloads {
-                let path = segment::payloads(&self.folder, *segment);
-                payloads.sync().map_err(|error| JournalError::file(path, "waiting for the disk", error))?;
-            }
+        if waits {
             records.sync().map_err(|error| JournalError::file(path, "waiting for the disk", error))?;
         }
         Ok(())

@@ -312,3 +312,34 @@ fn joined(told: &[Replay], forwarded: usize) -> Option<Replay> {
     let joined = Replay::overlay(&told.iter().collect::<Vec<_>>(), 0).ok()?;
     (joined.end() >= forwarded).then(|| joined.until(forwarded))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::{Arc, Mutex};
+
+    use verbatim_events::Observer;
+
+    use super::*;
+
+    #[derive(Default)]
+    struct Told(Mutex<Vec<Event>>);
+
+    impl Observer for Told {
+        fn observe(&self, event: &Event) {
+            self.0.lock().unwrap().push(event.clone());
+        }
+    }
+
+    #[test]
+    fn every_loss_is_told_with_its_session_and_its_tokens() {
+        let told = Arc::new(Told::default());
+        let unowned = [(1, 3, Cause::CallOpen), (2, 5, Cause::ReasoningOpen)];
+        let unowned = unowned.map(|(node, tokens, cause)| Unowned { node: NodeId(node), tokens, cause });
+        let assembly = Assembly { unowned: unowned.into(), ..Assembly::default() };
+        let session = SessionId::new("s");
+        assembly.tell(&session, &Observers::new([Arc::clone(&told) as Arc<dyn Observer>]));
+        let lost = |cause, count| Event::Lost { session: session.clone(), cause, count };
+        let expected = [lost(Cause::CallOpen, 3), lost(Cause::ReasoningOpen, 5)];
+        assert_eq!(*told.0.lock().unwrap(), expected);
+    }
+}

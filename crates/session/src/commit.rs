@@ -58,10 +58,13 @@ pub(crate) fn flaw(flaw: Flaw) -> Cause {
 
 #[cfg(test)]
 mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
     use verbatim_chat::{Chain, Message, Role, Setup, StartState, Strict};
     use verbatim_engine::{Attempts, Increment};
-    use verbatim_events::{Finish, Generated, Observed, SessionId, Timings, TurnCommitted};
+    use verbatim_events::{Finish, Generated, Observed, Observer, SessionId, Timings, TurnCommitted};
     use verbatim_forest::{Forest, Lineage};
+    use verbatim_journal::{Journal, Options};
     use verbatim_tokens::{LogprobKind, Sampled, TokenId};
 
     use super::*;
@@ -123,6 +126,36 @@ mod tests {
                 false => assert!(committed.is_ok() && turns == 2),
                 true => assert_eq!((committed, turns), (Err(TurnError::Closed), 0)),
             }
+        }
+    }
+
+    /// What a journal does not keep is not told: neither to the client, nor to observers.
+    #[tokio::test]
+    async fn a_turn_that_is_not_kept_is_not_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let (journal, _) = Journal::open(folder.path(), Options::default()).unwrap();
+        let forest = Forest::new(Lineage::Tree, Arc::new(Strict));
+        let session =
+            Session::new(SessionId::new("s"), OpenOptions::default(), Matching::default(), 0, forest);
+        let plan = session.with_forest(|forest| forest.plan(Place::Root, 1)).unwrap();
+        let bytes = Chain::root(&Setup::default());
+        let record = TurnRecord { turn: turn(), bytes, sent: None, prompt_tokens: 2, stop: None, lora: None };
+        journal.close();
+        let keeper = Keeper::new(Some(journal));
+        let told = Arc::new(Told::default());
+        let observers = Observers::new([Arc::clone(&told) as Arc<dyn Observer>]);
+        let committed = commit(&observers, &keeper, &session, plan, &record, Vec::new()).await;
+        assert!(matches!(committed, Err(TurnError::Unkept(_))), "{committed:?}");
+        assert_eq!(told.0.load(Ordering::Relaxed), 0);
+    }
+
+    /// Counts what it is told.
+    #[derive(Default)]
+    struct Told(AtomicUsize);
+
+    impl Observer for Told {
+        fn observe(&self, _: &Event) {
+            self.0.fetch_add(1, Ordering::Relaxed);
         }
     }
 }

@@ -184,3 +184,98 @@ fn said(shuffle: Option<u64>) -> String {
 fn unkept(error: JournalError) -> SinkError {
     SinkError::Refused { sink: "journal", problem: error.to_string() }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use tempfile::TempDir;
+    use verbatim_events::GroupId;
+    use verbatim_journal::Options;
+    use verbatim_scheduler::{Opened, Stand, Step};
+
+    use super::*;
+
+    const TASKS: usize = 9;
+
+    fn open(folder: &Path) -> (Custody, Past) {
+        let (journal, recovery) = Journal::open(folder, Options::default()).unwrap();
+        Custody::open(journal, &recovery, TASKS, Order::default()).unwrap()
+    }
+
+    /// The folder as a server that was killed now would leave it.
+    async fn image(custody: &Custody, folder: &Path) -> TempDir {
+        custody.settled().await.unwrap();
+        let image = tempfile::tempdir().unwrap();
+        for file in std::fs::read_dir(folder).unwrap() {
+            let file = file.unwrap();
+            std::fs::copy(file.path(), image.path().join(file.file_name())).unwrap();
+        }
+        image
+    }
+
+    fn batch(number: u64, step: u64) -> Arc<Batch> {
+        let group = GroupId::new(format!("train:{number}"));
+        Arc::new(Batch { number, step, group, rows: Vec::new(), is_last: number == 1 })
+    }
+
+    fn numbers(past: &Past) -> Vec<u64> {
+        past.frozen.iter().map(|batch| batch.number).collect()
+    }
+
+    #[tokio::test]
+    async fn what_was_frozen_is_given_again_until_it_is_retired() {
+        let folder = tempfile::tempdir().unwrap();
+        let (custody, _) = open(folder.path());
+        custody.opened(1, 3);
+        for number in 0..2 {
+            custody.accept(1);
+            // The second task's group was accepted first.
+            custody.freeze(&batch(number, 1), 1 - number).await.unwrap();
+        }
+        custody.dropped(3);
+        let killed = image(&custody, folder.path()).await;
+        let (again, past) = open(killed.path());
+        assert_eq!(numbers(&past), [0, 1]);
+        let ends: Vec<_> =
+            past.frozen.iter().map(|batch| (batch.group.as_str(), batch.step, batch.is_last)).collect();
+        assert_eq!(ends, [("train:0", 1, false), ("train:1", 1, true)]);
+        let open = Some(Opened { size: 3, accepted: 2 });
+        assert_eq!(past.ledger.stand(), Stand { open, ..Stand::default() });
+        assert_eq!((past.ledger.low, past.ledger.accepted), (2, 2), "the next task is the third");
+        assert!(past.ledger.is_done(3) && !past.ledger.is_done(2));
+
+        again.retire(0).await.unwrap();
+        again.retire(0).await.unwrap();
+        let killed = image(&again, killed.path()).await;
+        assert_eq!(numbers(&self::open(killed.path()).1), [1]);
+    }
+
+    #[tokio::test]
+    async fn a_step_closes_once_all_that_it_took_is_frozen() {
+        let folder = tempfile::tempdir().unwrap();
+        let (custody, _) = open(folder.path());
+        custody.opened(1, 1);
+        custody.accept(1);
+        custody.closed(1);
+        let killed = image(&custody, folder.path()).await;
+        let stand = open(killed.path()).1.ledger.stand();
+        assert_eq!(stand.open, Some(Opened { size: 1, accepted: 0 }), "its group is run again, in its step");
+        custody.freeze(&batch(0, 1), 0).await.unwrap();
+        let killed = image(&custody, folder.path()).await;
+        let stand = open(killed.path()).1.ledger.stand();
+        assert_eq!(stand, Stand { closed: Step(1), ..Stand::default() });
+    }
+
+    #[tokio::test]
+    async fn another_dataset_is_refused() {
+        let folder = tempfile::tempdir().unwrap();
+        let (custody, _) = open(folder.path());
+        custody.opened(1, 1);
+        let killed = image(&custody, folder.path()).await;
+        let (journal, recovery) = Journal::open(killed.path(), Options::default()).unwrap();
+        let shuffled = Order { shuffle: Some(3), ..Order::default() };
+        let refused = Custody::open(journal, &recovery, TASKS, shuffled).err().unwrap().to_string();
+        assert!(refused.contains("(dataset.shuffle none), and this one has 9 (3)"), "{refused}");
+    }
+}

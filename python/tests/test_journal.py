@@ -1,0 +1,91 @@
+"""A server that is killed: what was told is there, in sessions, in a rollout, and for real clients."""
+from __future__ import annotations
+
+import json
+import pathlib
+import subprocess
+import threading
+
+import openai
+import pytest
+
+import torture
+from server import BINARY, Server, request
+
+
+@pytest.mark.parametrize("level", ["process", "disk"])
+def test_sessions_of_a_server_that_is_killed(tmp_path: pathlib.Path, level: str) -> None:
+    problems, seen = torture.sessions(tmp_path, kills=6, count=12, seed=7, level=level)
+    assert problems == [], seen
+    assert seen["turns"] > 40 and seen["branches"] > 5 and seen["deleted"] > 0 and seen["sent again"] > 5, seen
+
+
+def test_a_rollout_of_a_server_that_is_killed(tmp_path: pathlib.Path) -> None:
+    problems, seen = torture.rollout(tmp_path, kills=4, seed=3, level="process")
+    assert problems == [], seen
+    assert seen["groups"] >= 8, seen
+
+
+def test_an_sdk_does_not_notice(tmp_path: pathlib.Path) -> None:
+    """OpenAI's client with its own retries and nothing else: its conversation goes on over three servers."""
+    life = torture.Life(tmp_path, "--journal", str(tmp_path / "journal"))
+    token = life.ask("/sessions", {}).json()["session_id"]
+    client = openai.OpenAI(base_url=f"{life.url}/v1", api_key=token, max_retries=12)
+    messages: list[dict[str, object]] = [{"role": "user", "content": "begin"}]
+    killed = 0
+    for turn in range(6):
+        if turn in (2, 4):
+            # In the middle of the turn.
+            timer = threading.Timer(0.03, lambda: (life.kill(), life.start()))
+            timer.start()
+            killed += 1
+        reply = client.chat.completions.create(model="m", messages=messages, max_tokens=40)  # type: ignore[arg-type]
+        if turn in (2, 4):
+            timer.join()
+        said = reply.choices[0].message.model_dump(exclude_none=True)
+        messages += [said, {"role": "user", "content": f"go on {turn}"}]
+    rows = life.ask(f"/sessions/{token}/samples", {"format": "jsonl"})
+    (row,) = [json.loads(line) for line in rows.body.splitlines()]
+    assert len(row["turns"]) == 6 and killed == 2
+    life.stop()
+
+
+def test_one_folder_has_one_server_and_one_model(tmp_path: pathlib.Path) -> None:
+    flags = ["--engine", "sim", "--journal", str(tmp_path / "journal")]
+    server = Server(tmp_path / "log", *flags)
+    session = server.open()
+    session.client().chat.completions.create(
+        model="m", messages=[{"role": "user", "content": "hi"}], max_tokens=8)
+    with pytest.raises(RuntimeError, match="another server keeps its journal here"):
+        Server(tmp_path / "other", *flags)
+    assert server.stop() == 0
+    # An end that was asked for is no end of the sessions.
+    again = Server(tmp_path / "log", *flags)
+    nodes = request(f"{again.url}/sessions/{session.token}").json()["nodes"]
+    assert [node["kind"] for node in nodes] == ["observation", "generation"]
+    assert again.stop() == 0
+    with pytest.raises(RuntimeError, match="holds ids of the family"):
+        Server(tmp_path / "other", *flags, "--family", "default")
+
+
+def test_what_it_holds_can_be_looked_at(tmp_path: pathlib.Path) -> None:
+    folder = tmp_path / "journal"
+    server = Server(tmp_path / "log", "--engine", "sim", "--journal", str(folder))
+    for _ in range(2):
+        server.open().client().chat.completions.create(
+            model="m", messages=[{"role": "user", "content": "hi"}], max_tokens=8)
+
+    def journal(*command: str) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([BINARY, "journal", *command], capture_output=True, text=True, check=False)
+
+    shown = journal("inspect", str(folder))
+    assert shown.returncode == 0 and "2 sessions with 2 turns" in shown.stdout, shown
+    report = json.loads(journal("verify", "--json", str(folder)).stdout)
+    assert [session["turns"] for session in report["sessions"]] == [1, 1] and report["damages"] == []
+    assert server.stop() == 0
+    (segment,) = folder.glob("*.records")
+    bytes_ = bytearray(segment.read_bytes())
+    bytes_[200] ^= 1
+    segment.write_bytes(bytes_)
+    broken = journal("verify", str(folder))
+    assert broken.returncode == 1 and f"damaged: {segment}, byte " in broken.stdout, broken
