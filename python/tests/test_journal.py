@@ -5,6 +5,7 @@ import json
 import pathlib
 import subprocess
 import threading
+import time
 
 import openai
 import pytest
@@ -89,3 +90,38 @@ def test_what_it_holds_can_be_looked_at(tmp_path: pathlib.Path) -> None:
     segment.write_bytes(bytes_)
     broken = journal("verify", str(folder))
     assert broken.returncode == 1 and f"damaged: {segment}, byte " in broken.stdout, broken
+
+
+def test_a_run_that_is_killed_goes_on(tmp_path: pathlib.Path) -> None:
+    file = torture.rollout_file(tmp_path)
+    tasks = (tmp_path / "tasks.jsonl").read_text().splitlines()[:30]
+    (tmp_path / "tasks.jsonl").write_text("\n".join(tasks) + "\n")
+    rows, events = tmp_path / "rows", tmp_path / "events.jsonl"
+    command = [BINARY, "run", str(file), "--engine", "sim", "--journal", str(tmp_path / "journal"), "--output", str(rows)]
+    command += ["--set", 'rollout.sink="folder"', "--set", "engine.sim_token_us=5000", "--set", f'log.events="{events}"']
+
+    def told(kind: str) -> list[str]:
+        logged = [json.loads(line) for line in events.read_text().splitlines()] if events.exists() else []
+        return [event["group"] for event in logged if event["event"] == kind]
+
+    with subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+        until = time.monotonic() + 60
+        while len(told("group_finished")) < 7 and time.monotonic() < until:
+            time.sleep(0.02)
+        process.kill()
+    before = told("group_finished")
+    assert 7 <= len(before) < 30
+    written = {path.name: path.stat().st_mtime_ns for path in rows.glob("*.parquet")}
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stderr
+    assert "it goes on" in done.stderr
+    assert sorted(path.name for path in rows.glob("*.parquet")) == sorted(f"train-{at}.parquet" for at in range(30))
+    # Each group is told once as finished, and what was written and told before is not written again.
+    assert len(told("group_finished")) == len(set(told("group_finished"))) == 30
+    for group in before:
+        name = f"{group.replace(':', '-')}.parquet"
+        assert (rows / name).stat().st_mtime_ns == written[name], name
+    again = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert again.returncode == 0 and "nothing was left to do" in again.stderr, again.stderr
+    other = subprocess.run([*command, "--set", "dataset.shuffle=1"], capture_output=True, text=True, timeout=120, check=False)
+    assert other.returncode == 1 and "go on with the same dataset" in other.stderr, other.stderr

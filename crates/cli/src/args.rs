@@ -207,6 +207,9 @@ pub(crate) struct Run {
     /// Sessions a group.
     #[arg(long, value_name = "N")]
     pub(crate) group_size: Option<usize>,
+    /// Keep in this folder how far it is, and rows that were not written yet: run again on it, it goes on there.
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) journal: Option<PathBuf>,
     /// Where rows go.
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,

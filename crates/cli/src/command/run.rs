@@ -27,6 +27,7 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
             ("dataset.limit", args.limit.map(|limit| limit.to_string())),
             ("rollout.group_size", args.group_size.map(|size| size.to_string())),
             ("rollout.output", args.output.map(|path| quoted(&path.to_string_lossy()))),
+            ("journal.folder", args.journal.map(|path| quoted(&path.to_string_lossy()))),
         ],
     )?;
     let origin = layered.origin("server.listen");
@@ -51,6 +52,10 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     let (service, started) =
         Service::with_rollout(&config, &loaded, access, prepared, progress, journal).await?;
     let rollout = started.control.rollout.clone();
+    let goes_on = rollout.view().await.is_some_and(|view| !view.steps.is_empty());
+    if goes_on {
+        eprintln!("the journal has a rollout over this dataset: it goes on");
+    }
 
     let interrupted = interruption()?;
     tokio::pin!(interrupted);
@@ -74,6 +79,9 @@ pub(crate) async fn run(args: args::Run) -> anyhow::Result<ExitCode> {
     }
     let code = if was_interrupted {
         ExitCode::from(130)
+    } else if summary.groups == 0 && goes_on {
+        eprintln!("nothing was left to do");
+        ExitCode::SUCCESS
     } else if summary.groups == 0 {
         eprintln!("no group was kept; the warnings above say why");
         ExitCode::FAILURE
