@@ -78,7 +78,7 @@ def test_a_refused_stream_is_refused_before_it_begins(session: Session) -> None:
 
 
 def test_an_unknown_route_says_where_chat_is(sim: Server) -> None:
-    reply = request(f"{sim.url}/v1/completions", {})
+    reply = request(f"{sim.url}/v1/embeddings", {})
     assert reply.status == 404
     assert "/v1/chat/completions" in reply.json()["error"]["message"]
 

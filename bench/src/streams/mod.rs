@@ -3,6 +3,7 @@
 //! The promise: what is called added is the time from a token's leaving the engine, inside the server's process, to its
 //! reaching the client's, by one clock; nothing is subtracted or modelled.
 
+mod alone;
 mod client;
 pub(crate) mod engine;
 mod report;
@@ -13,10 +14,11 @@ use tokio::task::LocalSet;
 
 use crate::args::Streams;
 use crate::process::Server;
+use alone::{Alone, alone};
 use client::Heard;
 use report::Report;
 
-/// Runs each number of streams against a server of its own, and prints what came of it.
+/// Runs each number of streams against the engine alone, then against a server of its own, and prints what came of it.
 pub(crate) async fn run(args: &Streams) -> anyhow::Result<()> {
     println!(
         "{} tokens each, {} tokens/s a stream, one token an event at the most; times in ms\n{}",
@@ -25,13 +27,15 @@ pub(crate) async fn run(args: &Streams) -> anyhow::Result<()> {
         Report::HEAD
     );
     for streams in &args.streams {
-        let report = once(args, *streams as usize).await?;
+        let (own, count) = (args.clone(), *streams as usize);
+        let alone = tokio::task::spawn_blocking(move || alone(&own, count)).await??;
+        let report = once(args, count, alone).await?;
         println!("{report}");
     }
     Ok(())
 }
 
-async fn once(args: &Streams, streams: usize) -> anyhow::Result<Report> {
+async fn once(args: &Streams, streams: usize, alone: Alone) -> anyhow::Result<Report> {
     let stamps = tempfile::NamedTempFile::new().context("cannot make a file")?;
     let server = Server::pacing(args, stamps.path())?;
     // One turn loads what loads once.
@@ -52,5 +56,5 @@ async fn once(args: &Streams, streams: usize) -> anyhow::Result<Report> {
     drop(server);
     let stamps =
         serde_json::from_slice(&std::fs::read(stamps.path())?).context("the server left no stamps")?;
-    Report::new(args, streams, &heard, &stamps, cpu)
+    Report::new(args, alone, &heard, &stamps, cpu)
 }

@@ -4,6 +4,7 @@ use std::fmt;
 
 use anyhow::{Context, ensure};
 
+use super::alone::Alone;
 use super::client::Heard;
 use super::engine::Stamps;
 use crate::args::Streams;
@@ -12,6 +13,8 @@ use crate::stats::{percentile, sorted};
 /// One run.
 pub(crate) struct Report {
     streams: usize,
+    /// The engine without a server.
+    alone: Alone,
     /// Tokens a second of a stream, over all.
     pace: f64,
     /// From the request to its first token at the client.
@@ -27,8 +30,8 @@ pub(crate) struct Report {
 }
 
 impl Report {
-    pub(crate) const HEAD: &'static str = "streams | tokens/s each | first token p50 / p99 | before the engine p50 / p99 \
-        | added a token p50 / p99 / max | tokens an event | cores: server, clients";
+    pub(crate) const HEAD: &'static str = "streams | tokens/s each: alone, served | first token p50 / p99 | before the engine p50 / p99 \
+        | added a token p50 / p99 / max | tokens an event | cores: alone, server, clients";
 
     /// Joins what clients heard with what the engine said.
     ///
@@ -36,7 +39,7 @@ impl Report {
     /// If a stream lost tokens.
     pub(crate) fn new(
         args: &Streams,
-        streams: usize,
+        alone: Alone,
         heard: &[Heard],
         stamps: &Stamps,
         cpu: [f64; 2],
@@ -68,7 +71,7 @@ impl Report {
         let coalesced = added.len() as f64 / events.max(1) as f64;
         let pace = paces.iter().sum::<f64>() / paces.len().max(1) as f64;
         let (first, before, added) = (sorted(first), sorted(before), sorted(added));
-        Ok(Self { streams, pace, first, before, added, coalesced, cpu })
+        Ok(Self { streams: heard.len(), alone, pace, first, before, added, coalesced, cpu })
     }
 }
 
@@ -78,14 +81,16 @@ impl fmt::Display for Report {
             |values: &[f64]| format!("{:.1} / {:.1}", percentile(values, 0.5), percentile(values, 0.99));
         write!(
             f,
-            "{} | {:.1} | {} | {} | {} / {:.1} | {:.2} | {:.2}, {:.2}",
+            "{} | {:.1}, {:.1} | {} | {} | {} / {:.1} | {:.2} | {:.2}, {:.2}, {:.2}",
             self.streams,
+            self.alone.pace,
             self.pace,
             two(&self.first),
             two(&self.before),
             two(&self.added),
             self.added.last().copied().unwrap_or_default(),
             self.coalesced,
+            self.alone.cores,
             self.cpu[0],
             self.cpu[1],
         )

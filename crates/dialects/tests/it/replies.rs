@@ -73,6 +73,9 @@ fn a_text_is_a_message_that_stopped() {
         "total_tokens": 13,
         "prompt_tokens_details": {
           "cached_tokens": 4
+        },
+        "completion_tokens_details": {
+          "reasoning_tokens": 2
         }
       }
     }
@@ -130,6 +133,9 @@ fn calls_alone_have_null_content_and_finish_with_tool_calls() {
         "total_tokens": 13,
         "prompt_tokens_details": {
           "cached_tokens": 4
+        },
+        "completion_tokens_details": {
+          "reasoning_tokens": 2
         }
       }
     }
@@ -174,7 +180,10 @@ fn usage_counts_what_was_cached_among_what_was_read() {
       "completion_tokens": 3,
       "total_tokens": 13,
       "prompt_tokens_details": {
-        "cached_tokens": 0
+        "cached_tokens": 4
+      },
+      "completion_tokens_details": {
+        "reasoning_tokens": 2
       }
     }
     "#);

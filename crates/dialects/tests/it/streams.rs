@@ -64,7 +64,7 @@ fn usage_is_one_more_chunk_without_choices_and_null_before() {
     assert_snapshot!(stream.join("\n"), @r#"
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null}
-    {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4}}}
+    {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}
     "#);
 }
 
