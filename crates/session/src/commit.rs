@@ -141,7 +141,7 @@ mod tests {
         let session =
             Session::new(SessionId::new("s"), OpenOptions::default(), Matching::default(), 0, forest);
         let plan = session.with_forest(|forest| forest.plan(Place::Root, 1)).unwrap();
-        let bytes = Chain::root(&Setup::default());
+        let bytes = Some(Chain::root(&Setup::default()));
         let record = TurnRecord { turn: turn(), bytes, sent: None, prompt_tokens: 2, stop: None, lora: None };
         journal.close();
         let keeper = Keeper::new(Some(journal));
