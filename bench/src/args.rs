@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Render(Render),
     /// Simulate rollouts with long-tailed turns: the engine's use and the steps' time in each mode
     Resident(Resident),
+    /// Stream many replies at once, each at an engine's pace: what the server adds to each token
+    Streams(Streams),
     /// Compare the clients of real engines with bare calls that read the same replies
     Engines(Engines),
     /// Count the bytes that open sessions hold for each stored token
@@ -58,6 +60,29 @@ pub(crate) struct Serve {
     /// The engine
     #[command(flatten)]
     pub(crate) replies: Replies,
+    /// The simulated engine instead, which says so many tokens a second in each stream; 0 is the mock
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    pub(crate) pace: u32,
+    /// Where the times of the simulated engine's tokens are written at the end
+    #[arg(long, value_name = "FILE")]
+    pub(crate) stamps: Option<std::path::PathBuf>,
+}
+
+/// Flags of `streams`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Streams {
+    /// How many at once; a run for each
+    #[arg(long, value_name = "N,…", value_delimiter = ',', default_values_t = [250, 500, 1000, 1500, 2000])]
+    pub(crate) streams: Vec<u32>,
+    /// Words of each reply
+    #[arg(long, value_name = "N", default_value_t = 500, value_parser = clap::value_parser!(u32).range(2..))]
+    pub(crate) tokens: u32,
+    /// Tokens a second of each stream
+    #[arg(long, value_name = "N", default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) pace: u32,
+    /// The streams begin spread over so long
+    #[arg(long, value_name = "MS", default_value_t = 1000)]
+    pub(crate) spread_ms: u64,
 }
 
 /// Flags of `resident`.

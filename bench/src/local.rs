@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use anyhow::{Context, bail};
 use verbatim_chat::Message;
+use verbatim_dialects::Counts;
 use verbatim_dialects::chat::{Completion, Request, Usage};
-use verbatim_session::{Asked, Committed, OpenOptions, Session, SessionToken, Sessions, TurnEvent};
+use verbatim_session::{Asked, Committed, OpenOptions, Prompted, Session, SessionToken, Sessions, TurnEvent};
 
 use crate::conversation::Conversation;
 
@@ -37,7 +38,7 @@ impl Local {
     pub(crate) async fn ask(&self, request: &Request<'_>) -> anyhow::Result<Box<Committed>> {
         let asked = Asked {
             sent: verbatim_session::Sent::default(),
-            wire: request,
+            prompt: Prompted::Messages(request),
             sampling: &request.sampling,
             lost: request.lost.clone(),
             response_prefix: "chatcmpl-",
@@ -67,7 +68,12 @@ impl Local {
 /// The reply as the gateway writes it.
 fn spelled(message: &Message, committed: &Committed) -> anyhow::Result<Vec<u8>> {
     let generated = &committed.turn.generated;
-    let usage = Usage::new(committed.prompt_tokens, generated.sampled.len(), generated.cached_tokens);
+    let usage = Usage::new(Counts {
+        prompt: committed.prompt_tokens,
+        sampled: generated.sampled.len(),
+        cached: generated.cached_tokens.unwrap_or_default(),
+        reasoning: generated.reasoning_tokens,
+    });
     let reply = Completion::new(&generated.response, 0, "mock", message, generated.finish, usage, None);
     serde_json::to_vec(&reply).context("cannot write a reply")
 }

@@ -22,6 +22,7 @@ mod resident;
 mod samples;
 mod service;
 mod stats;
+mod streams;
 mod words;
 
 use std::process::ExitCode;
@@ -55,6 +56,7 @@ fn run(args: Args) -> anyhow::Result<()> {
             Command::Dialects(dialects) => dialects::run(&dialects),
             Command::Render(render) => render::run(&render),
             Command::Resident(resident) => resident::run(&resident),
+            Command::Streams(streams) => streams::run(&streams).await,
             Command::Engines(engines) => engines::run(&engines).await,
             Command::Passes(passes) => passes::run(&passes).await,
             #[cfg(feature = "heap")]

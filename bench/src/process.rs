@@ -3,11 +3,12 @@
 //! The invariant: it lives no longer than its owner, because it ends with its standard input.
 
 use std::io::{BufRead, BufReader};
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
 
-use crate::args::Replies;
+use crate::args::{Replies, Streams};
 
 /// A `verbatim-bench serve` of our own.
 pub(crate) struct Server {
@@ -22,9 +23,25 @@ impl Server {
     /// # Errors
     /// If it does not start; it has then said why on standard error.
     pub(crate) fn start(replies: &Replies) -> anyhow::Result<Self> {
+        Self::with(replies, &[])
+    }
+
+    /// One whose engine is the simulated one at a pace, and leaves its stamps in a file when it ends.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn pacing(streams: &Streams, stamps: &Path) -> anyhow::Result<Self> {
+        let replies =
+            Replies { output_tokens: streams.tokens, chunk: 1, payload: 0, lineage: "tree".to_owned() };
+        let stamps = stamps.to_string_lossy();
+        Self::with(&replies, &["--pace", &streams.pace.to_string(), "--stamps", &stamps])
+    }
+
+    fn with(replies: &Replies, more: &[&str]) -> anyhow::Result<Self> {
         let program = std::env::current_exe().context("cannot find this program")?;
         let mut child = Command::new(program)
             .arg("serve")
+            .args(more)
             .args(["--output-tokens", &replies.output_tokens.to_string()])
             .args(["--chunk", &replies.chunk.to_string()])
             .args(["--payload", &replies.payload.to_string(), "--lineage", &replies.lineage])

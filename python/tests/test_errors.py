@@ -56,7 +56,7 @@ def test_a_body_that_is_no_json(session: Session) -> None:
         ({"top_logprobs": 2}, "top_logprobs"),
         ({"stop": [""]}, "stop"),
         ({"logit_bias": {"1": 5}}, "logit_bias"),
-        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"response_format": {"type": "yaml"}}, "response_format.type"),
         ({"tool_choice": "required"}, "tool_choice"),
     ],
     ids=lambda value: value if isinstance(value, str) else "",
@@ -78,7 +78,7 @@ def test_a_refused_stream_is_refused_before_it_begins(session: Session) -> None:
 
 
 def test_an_unknown_route_says_where_chat_is(sim: Server) -> None:
-    reply = request(f"{sim.url}/v1/completions", {})
+    reply = request(f"{sim.url}/v1/embeddings", {})
     assert reply.status == 404
     assert "/v1/chat/completions" in reply.json()["error"]["message"]
 

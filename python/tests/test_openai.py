@@ -1,4 +1,5 @@
 """The openai SDK against the server: replies, streams, logprobs, limits, lineage."""
+import json
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -177,3 +178,28 @@ def test_a_closed_session_is_gone(embedded: Server) -> None:
 def test_models_lists_the_served_model(session: Session) -> None:
     with session.client() as client:
         assert [model.id for model in client.models.list()] == ["smollm2-135m-instruct"]
+
+
+def test_a_plain_completion_is_the_sdks_whole_and_streamed(sim: Server) -> None:
+    session = sim.open()
+    asked: dict[str, Any] = {"model": "policy", "prompt": "Write of the sea.", "max_tokens": 12, "logprobs": 0}
+    with session.client() as client:
+        whole = client.completions.create(**asked)
+        streamed = list(client.completions.create(**asked, stream=True))
+    assert whole.object == "text_completion" and whole.usage.completion_tokens == 12
+    assert len(whole.choices[0].logprobs.token_logprobs) == 12
+    tokens = [token for chunk in streamed for token in chunk.choices[0].logprobs.tokens]
+    assert len(tokens) == 12 and streamed[-1].choices[0].finish_reason == "length"
+    assert sum(len(row.sampled()) for row in from_jsonl(session.rows_file("jsonl", pick="all"))) == 24
+
+
+def test_a_reply_that_must_be_json_or_a_call_is(sim: Server) -> None:
+    look = {"type": "object", "properties": {"place": {"type": "string"}}, "required": ["place"]}
+    tools = [{"type": "function", "function": {"name": "look", "parameters": look}}]
+    session = sim.open()
+    reply = ask(session, max_completion_tokens=400, response_format={"type": "json_object"})
+    assert isinstance(json.loads(reply.choices[0].message.content), dict)
+    reply = ask(session, max_completion_tokens=400, tools=tools, tool_choice="required")
+    [call, *_] = reply.choices[0].message.tool_calls
+    assert call.function.name == "look" and isinstance(json.loads(call.function.arguments)["place"], str)
+    assert reply.usage.completion_tokens_details.reasoning_tokens >= 0

@@ -17,6 +17,9 @@ def test_no_drawn_request_is_a_failure_of_the_servers(tmp_path: pathlib.Path) ->
     try:
         assert request(f"{server.url}/control/adapters", {"name": "v1"}).status == 200
         session = server.open()
+        told = request(f"{server.url}/openapi.json").json()["paths"]
+        for route in ("chat/completions", "completions", "tokens", "responses", "messages"):
+            assert f"/v1/{route}" in told and f"/sessions/{{session}}/v1/{route}" in told
         (tmp_path / "schemathesis.toml").write_text(f'[parameters]\nsession = "{session.token}"\n')
         command = [
             sys.executable, "-m", "schemathesis.cli", "run", f"{server.url}/openapi.json",

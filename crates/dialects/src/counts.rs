@@ -9,4 +9,6 @@ pub struct Counts {
     pub sampled: usize,
     /// How many of those read the engine had cached; 0 if it does not say.
     pub cached: u32,
+    /// How many of those sampled are reasoning, the marks around it among them.
+    pub reasoning: usize,
 }

@@ -11,8 +11,10 @@ pub mod anthropic;
 mod body;
 mod chains;
 pub mod chat;
+pub mod completions;
 mod counts;
 mod declared;
+mod demand;
 mod fields;
 mod frame;
 mod invalid;
@@ -23,6 +25,7 @@ mod seal;
 mod wire;
 
 pub use counts::Counts;
+pub use demand::{Calls, Demand, Demanded, Shape};
 pub use frame::Frame;
 pub use invalid::Invalid;
 pub use recall::{Forgetful, Recall};

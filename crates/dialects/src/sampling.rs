@@ -2,8 +2,8 @@
 
 use serde_json::value::RawValue;
 
-use crate::Invalid;
 use crate::fields::{excerpt, number, read};
+use crate::{Demand, Invalid};
 
 /// Sampling fields as the client sent them; what is `None` is the server's to choose.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -36,6 +36,8 @@ pub struct Sampling {
     pub logprobs: bool,
     /// How many alternatives a token.
     pub top_logprobs: u8,
+    /// What the reply must be.
+    pub demand: Demand,
 }
 
 impl Sampling {
@@ -56,7 +58,7 @@ impl Sampling {
             "stop_token_ids" => self.stop_ids = read(name, raw, "a list of token ids")?.unwrap_or_default(),
             "stop" => self.stop = strings(name, raw)?,
             "seed" => self.seed = read::<i64>(name, raw, "a whole number")?.map(|seed| seed as u64),
-            _ => return Ok(false),
+            _ => return self.demand.take(name, raw),
         }
         Ok(true)
     }

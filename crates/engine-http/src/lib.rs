@@ -12,6 +12,7 @@ mod client;
 mod connect;
 mod experts;
 mod failure;
+mod form;
 mod host;
 mod http;
 mod inflight;

@@ -10,8 +10,8 @@ use rand::SeedableRng;
 use rand_chacha::ChaCha8Rng;
 use tokio::sync::{mpsc, watch};
 use verbatim_engine::{
-    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Increment, Params, Piece, Prompt,
-    Score, StopBy,
+    AttemptId, Capabilities, Control, End, Ending, Engine, EngineError, Forms, Increment, Params, Piece,
+    Prompt, Score, StopBy,
 };
 use verbatim_tokens::{TokenId, Version};
 
@@ -43,8 +43,12 @@ impl Default for SimOptions {
 #[derive(Clone)]
 pub struct SimEngine(Arc<Sim>);
 
+/// How text is spelt in ids, marks of the family's included.
+pub type Speller = Arc<dyn Fn(&str) -> Vec<TokenId> + Send + Sync>;
+
 struct Sim {
     options: SimOptions,
+    speller: Option<Speller>,
     capabilities: Capabilities,
     script: Box<dyn Script>,
     state: Mutex<State>,
@@ -61,14 +65,29 @@ struct State {
 impl SimEngine {
     /// An engine that says what `script` says.
     pub fn new(options: SimOptions, script: impl Script + 'static) -> Self {
+        Self::built(options, script, None)
+    }
+
+    /// An engine that says what `script` says, unless it is held to a form: then something that has it, spelt by
+    /// `speller`.
+    pub fn with_speller(options: SimOptions, script: impl Script + 'static, speller: Speller) -> Self {
+        Self::built(options, script, Some(speller))
+    }
+
+    fn built(options: SimOptions, script: impl Script + 'static, speller: Option<Speller>) -> Self {
         let version = Version::new("0");
         let capabilities = Capabilities {
             versions: true,
             version: Some(version.clone()),
+            forms: match speller {
+                Some(_) => Forms { json: true, composed: true, ..Forms::NONE },
+                None => Forms::NONE,
+            },
             ..Capabilities::new("sim", "sim", options.max_context, options.vocabulary)
         };
         let state = State { version, running: HashMap::new(), cached: HashMap::new() };
-        Self(Arc::new(Sim { options, capabilities, script: Box::new(script), state: Mutex::new(state) }))
+        let (script, state) = (Box::new(script), Mutex::new(state));
+        Self(Arc::new(Sim { options, speller, capabilities, script, state }))
     }
 
     /// Changes the version that the next tokens carry.
@@ -164,6 +183,16 @@ impl Sim {
         })
     }
 
+    /// What is said instead of the script's line where a form is asked for.
+    fn held_to(&self, params: &Params, random: &mut ChaCha8Rng) -> Result<Option<Vec<TokenId>>, EngineError> {
+        let Some(form) = &params.form else { return Ok(None) };
+        let speller =
+            self.speller.as_ref().ok_or(EngineError::Unsupported { what: "hold a reply to a form" })?;
+        let mut ids = speller(&crate::form::text(form, random)?);
+        ids.extend(params.stop_ids.first());
+        Ok(Some(ids))
+    }
+
     async fn flush(&self, increment: &mut Increment, out: &mpsc::Sender<Piece>) {
         if !increment.ids.is_empty() {
             let version = Some(self.state().version.clone());
@@ -200,7 +229,16 @@ impl Engine for SimEngine {
                     let asked = params.seed.unwrap_or_default();
                     let mut random =
                         ChaCha8Rng::seed_from_u64(sim.options.seed ^ asked.rotate_left(17) ^ mixed);
-                    let line = sim.script.line(&prompt, &mut random);
+                    let mut line = sim.script.line(&prompt, &mut random);
+                    match sim.held_to(&params, &mut random) {
+                        Ok(Some(ids)) => line.ids = ids,
+                        Ok(None) => {}
+                        Err(error) => {
+                            sim.state().running.remove(&id);
+                            let _ = out.send(Piece::End(Ending::Failed(error).into())).await;
+                            return;
+                        }
+                    }
                     let cached = sim.cache(&prompt, line.ids.len());
                     let wait = sim.options.latency.before_first(prompt.ids.len() - cached);
                     if !wait.is_zero() {

@@ -6,11 +6,13 @@
 
 mod engine;
 mod fault;
+mod form;
+mod json;
 mod latency;
 mod logprob;
 mod script;
 
-pub use engine::{SimEngine, SimOptions};
+pub use engine::{SimEngine, SimOptions, Speller};
 pub use fault::Fault;
 pub use latency::Latency;
 pub use script::{Drawn, Line, Playbook, Script};

@@ -2,6 +2,8 @@
 
 use verbatim_tokens::{LogprobKind, Version};
 
+use crate::Forms;
+
 /// What can be relied on. `None` means that the engine does not say.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Capabilities {
@@ -28,6 +30,8 @@ pub struct Capabilities {
     pub repetition_penalty: bool,
     /// Whether it can keep a turn from ending early ([`crate::Params::min_tokens`]).
     pub min_tokens: bool,
+    /// Which forms it can hold a reply to ([`crate::Params::form`]).
+    pub forms: Forms,
     /// Whether it reports which experts its tokens were routed to.
     pub experts: bool,
     /// Whether it reports which positions the indexer of sparse attention chose.
@@ -57,6 +61,7 @@ impl Capabilities {
             stop_strings: false,
             repetition_penalty: false,
             min_tokens: false,
+            forms: Forms::NONE,
             experts: false,
             indexer: false,
             parses: false,

@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use verbatim_tokens::TokenId;
 
+use crate::Form;
+
 /// Sampling parameters, engine-neutral and complete: an engine is never left to its own defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Params {
@@ -32,6 +34,9 @@ pub struct Params {
     /// Texts that end the turn, for an engine that looks for them ([`crate::Capabilities::stop_strings`]).
     /// The ids that completed one are part of the reply.
     pub stop: Vec<String>,
+    /// What the reply must be, for an engine that can hold it to that ([`crate::Capabilities::forms`]); `None`
+    /// leaves it to the model. It is about what this attempt samples, from its first token on.
+    pub form: Option<Arc<Form>>,
     /// The adapter to sample with, by the name that the engine knows it by; `None` is the base model.
     pub lora: Option<Arc<str>>,
     /// Seed of the sampler; `None` lets the engine choose.
@@ -54,6 +59,7 @@ impl Default for Params {
             min_tokens: 0,
             stop_ids: Vec::new(),
             stop: Vec::new(),
+            form: None,
             lora: None,
             seed: None,
             top_logprobs: 0,

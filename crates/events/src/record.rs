@@ -17,6 +17,7 @@ pub fn record(event: &Event) -> Value {
             let (shared, messages, observed, trim) = match &turn.observed {
                 Observed::Shared(node) => (Some(node), 0, 0, 0),
                 Observed::New { messages, ids, trim, .. } => (None, messages.len(), ids.len(), *trim),
+                Observed::Ids(ids) => (None, 0, ids.len(), 0),
             };
             let versions: Map<String, Value> = generated
                 .sampled

@@ -46,6 +46,8 @@ pub enum Observed {
         /// What the ids leave the turn in.
         start: StartState,
     },
+    /// Ids that the client gave itself, put after the parent's: no message says what they are.
+    Ids(Arc<[TokenId]>),
 }
 
 /// What the model sampled, and how it reads.
@@ -75,6 +77,8 @@ pub struct Generated {
     pub retractions: u32,
     /// How many attempts it took.
     pub attempts: u32,
+    /// How many of its tokens are reasoning, by the family's parser; 0 where the engine read the reply.
+    pub reasoning_tokens: usize,
 }
 
 /// How a turn ended.

@@ -6,7 +6,7 @@ use verbatim_chat::{Message, Setup};
 use verbatim_tokenizer::Tokenizer;
 use verbatim_tokens::TokenId;
 
-use crate::{Extension, Junction, Parser, RenderError, Rendered, StartState};
+use crate::{Extension, Junction, Outline, Parser, RenderError, Rendered, StartState};
 
 /// What a conversation is rendered with.
 #[derive(Clone, Copy, Debug)]
@@ -69,6 +69,11 @@ pub trait Family: Send + Sync {
     /// A parser for the turn that starts in `start`. Generated call ids begin with `call_prefix`,
     /// which must be unique to the turn.
     fn parser(&self, scene: Scene<'_>, start: StartState, call_prefix: &str) -> Box<dyn Parser>;
+
+    /// How a turn that begins in `start` is laid out as text: what an engine needs that holds it to a form.
+    fn outline(&self, _scene: Scene<'_>, _start: StartState) -> Outline {
+        Outline::UNSAID
+    }
 
     /// The ids that a model would sample to say `message` from `start`, stop token included: what a
     /// scripted engine replies, and the way back from [`Parser::finish`].

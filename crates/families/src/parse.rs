@@ -52,6 +52,8 @@ pub struct Parsed {
     pub message: Message,
     /// What was wrong with it, in order.
     pub flaws: Vec<Flaw>,
+    /// How many of the turn's tokens are reasoning, the marks around it among them.
+    pub reasoning_tokens: usize,
 }
 
 /// A streaming parser of one turn.

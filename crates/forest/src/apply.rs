@@ -1,9 +1,12 @@
 //! Growing by one committed turn.
 
-use verbatim_chat::Chain;
+use std::sync::Arc;
+
+use verbatim_chat::{Chain, StartState};
 use verbatim_events::{NodeId, Observed, TurnCommitted};
 use verbatim_tokens::TokenId;
 
+use crate::node::NodeKey;
 use crate::{Body, Conflict, Forest, Generation, Node, Observation};
 
 /// The nodes of an applied turn.
@@ -32,9 +35,16 @@ impl Forest {
                     trim: *trim,
                     start: *start,
                 },
+                false,
             )?,
+            Observed::Ids(ids) => {
+                let (setup, messages, start) = (None, Box::default(), StartState::Content);
+                let observation = Observation { setup, messages, ids: Arc::clone(ids), trim: 0, start };
+                self.observe(turn.parent, observation, true)?
+            }
         };
-        let generation = self.push(Some(observation), Body::Generation(Box::new(Generation::of(turn))));
+        let body = Body::Generation(Box::new(Generation::of(turn)));
+        let generation = self.push(Some(observation), body, false);
         self.head = Some(generation);
         Ok(Applied { observation, generation })
     }
@@ -46,31 +56,41 @@ impl Forest {
         }
     }
 
-    fn observe(&mut self, parent: Option<NodeId>, observation: Observation) -> Result<NodeId, Conflict> {
+    fn observe(
+        &mut self,
+        parent: Option<NodeId>,
+        observation: Observation,
+        by_ids: bool,
+    ) -> Result<NodeId, Conflict> {
         if let Some(id) = parent {
             let generation = self.node(id).and_then(Node::generation).ok_or(Conflict::Gone { node: id })?;
             if observation.trim > generation.sampled.len() {
                 return Err(Conflict::Gone { node: id });
             }
         }
-        Ok(self.push(parent, Body::Observation(observation)))
+        Ok(self.push(parent, Body::Observation(observation), by_ids))
     }
 
-    fn push(&mut self, parent: Option<NodeId>, body: Body) -> NodeId {
+    /// Adds a node, which is found `by_ids` if it says so or follows one that is.
+    fn push(&mut self, parent: Option<NodeId>, body: Body, by_ids: bool) -> NodeId {
         let id = NodeId(self.nodes.len() as u32);
-        let (chain, tokens, messages, setup) = match parent.and_then(|id| self.node(id)) {
-            Some(parent) => (parent.chain, parent.tokens, parent.messages, parent.setup),
-            None => (root(&body), 0, 0, id),
+        let (key, tokens, messages, setup) = match parent.and_then(|id| self.node(id)) {
+            Some(parent) => (parent.key, parent.tokens, parent.messages, parent.setup),
+            None => (NodeKey::Messages(root(&body)), 0, 0, id),
         };
         let changed = matches!(&body, Body::Observation(Observation { setup: Some(_), .. }));
         let setup = if changed { id } else { setup };
-        let mut node = Node { parent, body, chain, tokens, messages, children: 0, setup };
+        let key = if by_ids { NodeKey::Ids } else { key };
+        let mut node = Node { parent, body, key, tokens, messages, children: 0, setup };
         node.tokens = node.tokens - node.trim() + node.ids().len();
         node.messages += node.messages().len();
-        node.chain =
-            node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
+        if let NodeKey::Messages(chain) = key {
+            let chain =
+                node.messages().iter().fold(chain, |chain, message| chain.then(self.matcher.key(message)));
+            node.key = NodeKey::Messages(chain);
+            self.by_chain.entry(chain).or_default().push(id);
+        }
         self.bytes += weigh(&node);
-        self.by_chain.entry(node.chain).or_default().push(id);
         self.nodes.push(node);
         if let Some(parent) = parent.and_then(|parent| self.nodes.get_mut(parent.0 as usize)) {
             parent.children += 1;

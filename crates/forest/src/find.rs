@@ -6,6 +6,7 @@ use std::sync::Arc;
 use verbatim_chat::{Chain, Message, Verdict};
 use verbatim_events::NodeId;
 
+use crate::node::NodeKey;
 use crate::{Forest, Place};
 
 /// A node under whose key a prefix of the request was found, with what is stored there, so that it
@@ -40,9 +41,12 @@ pub struct Choice {
 }
 
 impl Forest {
-    /// The key of the path that ends at a node.
+    /// The key of the path that ends at a node, where messages say it.
     pub fn chain(&self, node: NodeId) -> Option<Chain> {
-        self.node(node).map(|node| node.chain)
+        match self.node(node)?.key {
+            NodeKey::Messages(chain) => Some(chain),
+            NodeKey::Ids => None,
+        }
     }
 
     /// Candidates for a request, those that cover most of it first, among equals the latest first.

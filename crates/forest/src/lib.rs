@@ -13,6 +13,7 @@ mod apply;
 mod error;
 mod find;
 mod forest;
+mod ids;
 mod lineage;
 mod node;
 mod path;

@@ -13,8 +13,8 @@ pub struct Node {
     pub parent: Option<NodeId>,
     /// What it adds.
     pub body: Body,
-    /// The key of the path of messages that ends here.
-    pub(crate) chain: Chain,
+    /// What it is found by.
+    pub(crate) key: NodeKey,
     /// How many tokens the path holds, this node's included.
     pub(crate) tokens: usize,
     /// How many messages the path holds, this node's included.
@@ -23,6 +23,15 @@ pub struct Node {
     pub(crate) children: u32,
     /// The observation whose tools and template arguments are in force.
     pub(crate) setup: NodeId,
+}
+
+/// What a node is found by. What follows ids is ids: a conversation that does not know them cannot go on after them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum NodeKey {
+    /// The path of messages that ends here.
+    Messages(Chain),
+    /// The path's ids, which say it themselves.
+    Ids,
 }
 
 /// The two kinds of nodes.
@@ -72,6 +81,8 @@ pub struct Generation {
     pub indexer: Option<Arc<Replay>>,
     /// What speculative decoding did, if the engine says.
     pub speculation: Option<Speculation>,
+    /// How many of its tokens are reasoning.
+    pub reasoning_tokens: usize,
     /// How long its parts took.
     pub timings: Timings,
 }
@@ -90,6 +101,7 @@ impl Generation {
             experts: generated.experts.clone(),
             indexer: generated.indexer.clone(),
             speculation: generated.speculation,
+            reasoning_tokens: generated.reasoning_tokens,
             timings: turn.timings,
         }
     }

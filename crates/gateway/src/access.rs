@@ -4,7 +4,7 @@ use std::convert::Infallible;
 use std::net::IpAddr;
 use std::sync::Arc;
 
-use axum::extract::FromRequestParts;
+use axum::extract::{FromRequestParts, RawPathParams};
 use axum::http::header::AUTHORIZATION;
 use axum::http::request::Parts;
 use ipnet::IpNet;
@@ -101,9 +101,27 @@ impl Caller {
     }
 }
 
+/// The session that a request is for: the one that its path names, else the one whose token it sends as a key.
+pub(crate) struct Addressed(pub(crate) Arc<Session>);
+
+impl FromRequestParts<App> for Addressed {
+    type Rejection = ApiError;
+
+    async fn from_request_parts(parts: &mut Parts, app: &App) -> Result<Self, ApiError> {
+        // A route without parameters has none to give.
+        let path = RawPathParams::from_request_parts(parts, app).await.ok();
+        let named = path.as_ref().and_then(|path| path.iter().find(|(name, _)| *name == "session"));
+        if let Some((_, token)) = named {
+            return Ok(Self(app.sessions.get(token)?));
+        }
+        let Ok(caller) = Caller::from_request_parts(parts, app).await;
+        Ok(Self(app.keyed(&caller)?))
+    }
+}
+
 impl App {
     /// The session whose token the caller sends as a key. Of two keys one may be meant for somebody else.
-    pub(crate) fn keyed(&self, caller: &Caller) -> Result<Arc<Session>, ApiError> {
+    fn keyed(&self, caller: &Caller) -> Result<Arc<Session>, ApiError> {
         let keys = [&caller.bearer, &caller.api_key].into_iter().flatten();
         let mut refused = ApiError::unauthorized(
             "send the session's token as `Authorization: Bearer SESSION` or as `x-api-key: SESSION`",

@@ -12,8 +12,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use verbatim_session::Sessions;
 
 use crate::{
-    Access, ApiError, Hooks, Metrics, RolloutControl, Update, adapters, anthropic, chat, control, error,
-    health, metrics, models, openapi, proxy, responses, rollout, samples, sessions, update,
+    Access, ApiError, Hooks, Metrics, RolloutControl, Update, adapters, anthropic, chat, completions,
+    control, error, health, metrics, models, openapi, proxy, responses, rollout, samples, sessions, update,
 };
 
 /// The state behind the routes. Cheap to clone.
@@ -99,21 +99,25 @@ pub fn router(app: App) -> Router {
         .route("/openapi.json", get(openapi::show))
         .route("/v1/models", get(models::list))
         .route("/v1/models/{*model}", get(models::show))
-        .route("/v1/chat/completions", post(chat::by_key))
-        .route("/v1/responses", post(responses::by_key))
-        .route("/v1/responses/{id}", get(responses::show_by_key))
-        .route("/v1/messages", post(anthropic::by_key))
-        .route("/v1/messages/count_tokens", post(anthropic::count_by_key))
+        .route("/v1/chat/completions", post(chat::turn))
+        .route("/v1/completions", post(completions::turn))
+        .route("/v1/tokens", post(completions::tokens))
+        .route("/v1/responses", post(responses::turn))
+        .route("/v1/responses/{id}", get(responses::show))
+        .route("/v1/messages", post(anthropic::turn))
+        .route("/v1/messages/count_tokens", post(anthropic::count))
         .route("/sessions", post(sessions::open))
         .route("/sessions/{session}", get(sessions::show).delete(sessions::close))
         .route("/sessions/{session}/samples", post(samples::samples))
         .route("/sessions/{session}/v1/models", get(models::list))
-        .route("/sessions/{session}/v1/models/{*model}", get(models::show_in))
-        .route("/sessions/{session}/v1/chat/completions", post(chat::by_path))
-        .route("/sessions/{session}/v1/responses", post(responses::by_path))
-        .route("/sessions/{session}/v1/responses/{id}", get(responses::show_by_path))
-        .route("/sessions/{session}/v1/messages", post(anthropic::by_path))
-        .route("/sessions/{session}/v1/messages/count_tokens", post(anthropic::count_by_path))
+        .route("/sessions/{session}/v1/models/{*model}", get(models::show))
+        .route("/sessions/{session}/v1/chat/completions", post(chat::turn))
+        .route("/sessions/{session}/v1/completions", post(completions::turn))
+        .route("/sessions/{session}/v1/tokens", post(completions::tokens))
+        .route("/sessions/{session}/v1/responses", post(responses::turn))
+        .route("/sessions/{session}/v1/responses/{id}", get(responses::show))
+        .route("/sessions/{session}/v1/messages", post(anthropic::turn))
+        .route("/sessions/{session}/v1/messages/count_tokens", post(anthropic::count))
         .route("/sessions/{session}/{*path}", any(proxy::pass))
         .route("/control/pause", post(control::pause))
         .route("/control/resume", post(control::resume))

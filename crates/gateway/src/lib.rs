@@ -9,6 +9,7 @@ mod adapters;
 mod anthropic;
 mod app;
 mod chat;
+mod completions;
 mod control;
 mod error;
 mod health;

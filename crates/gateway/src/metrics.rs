@@ -146,6 +146,7 @@ impl Metrics {
         self.turns.get_or_create(&TurnLabels { finish }).inc();
         let observed = match &turn.observed {
             verbatim_events::Observed::New { ids, .. } => ids.len(),
+            verbatim_events::Observed::Ids(ids) => ids.len(),
             verbatim_events::Observed::Shared(_) => 0,
         };
         let cached = turn.generated.cached_tokens.unwrap_or_default();

@@ -3,7 +3,7 @@
 use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::{IntoResponse, Response};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::error::AnthropicError;
 use crate::{ApiError, App, error};
@@ -53,25 +53,22 @@ pub(crate) async fn list(State(app): State<App>, headers: HeaderMap) -> Response
     error::json(Page { data: [anthropic(&app)], first_id: id, last_id: id, has_more: false })
 }
 
-/// `GET /v1/models/{id}`; an id may hold slashes.
-pub(crate) async fn show(State(app): State<App>, Path(id): Path<String>, headers: HeaderMap) -> Response {
-    found(&app, &id, &headers)
+/// Which model a path names; the name may hold slashes.
+#[derive(Deserialize)]
+pub(crate) struct Named {
+    model: String,
 }
 
-/// `GET /sessions/{session}/v1/models/{id}`.
-pub(crate) async fn show_in(
+/// `GET /v1/models/{model}`, and the same below a session's path.
+pub(crate) async fn show(
     State(app): State<App>,
-    Path((_, id)): Path<(String, String)>,
+    Path(Named { model: id }): Path<Named>,
     headers: HeaderMap,
 ) -> Response {
-    found(&app, &id, &headers)
-}
-
-fn found(app: &App, id: &str, headers: &HeaderMap) -> Response {
-    let unknown = || ApiError::no_model(id, &app.model);
-    match (id == &*app.model, asks_anthropic(headers)) {
-        (true, false) => error::json(openai(app)),
-        (true, true) => error::json(anthropic(app)),
+    let unknown = || ApiError::no_model(&id, &app.model);
+    match (id == *app.model, asks_anthropic(&headers)) {
+        (true, false) => error::json(openai(&app)),
+        (true, true) => error::json(anthropic(&app)),
         (false, false) => unknown().into_response(),
         (false, true) => AnthropicError::from(unknown()).into_response(),
     }

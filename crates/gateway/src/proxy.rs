@@ -14,9 +14,8 @@ use verbatim_session::TurnError;
 use crate::{ApiError, App};
 
 /// What is passed on unless the settings say otherwise: generation, tokenising, and what the engine is.
-pub(crate) const PASSED: [&str; 12] = [
+pub(crate) const PASSED: [&str; 11] = [
     "generate",
-    "v1/completions",
     "inference/v1/generate",
     "completion",
     "tokenize",

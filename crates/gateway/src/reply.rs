@@ -28,6 +28,7 @@ pub(crate) async fn wait(mut reply: Reply) -> Result<(Box<Committed>, Vec<Sample
 pub(crate) fn counts(committed: &Committed) -> Counts {
     let generated = &committed.turn.generated;
     Counts {
+        reasoning: generated.reasoning_tokens,
         prompt: committed.prompt_tokens,
         sampled: generated.sampled.len(),
         cached: generated.cached_tokens.unwrap_or_default(),

@@ -73,7 +73,7 @@ fn carry(writer: &mut Writer, oldest: u64) -> Result<(), JournalError> {
 fn release(writer: &mut Writer, oldest: u64) -> Result<(), JournalError> {
     writer.older.retain(|there| there.segment != oldest);
     let path = segment::records(&writer.folder, oldest);
-    let is_fresh = writer.fresh.iter().any(|fresh| *fresh == oldest);
+    let is_fresh = writer.fresh.contains(&oldest);
     writer.fresh.retain(|fresh| *fresh != oldest);
     let broken = |error| JournalError::file(&path, "letting go of a segment", error);
     let size = std::fs::metadata(&path).map_err(broken)?.len();

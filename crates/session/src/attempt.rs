@@ -16,7 +16,7 @@ use verbatim_tokens::TokenId;
 use crate::TurnError;
 use crate::dispatch::{Order, Ticket};
 use crate::sampling::Live;
-use crate::turn::{Failure, Turn};
+use crate::turn::{Failure, Held, Turn};
 
 /// How long an engine may take to confirm that an attempt is gone.
 const ABORT_GRACE: Duration = Duration::from_secs(10);
@@ -141,7 +141,7 @@ impl Turn {
         // What an engine says may come too late, or not at all: a turn whose last token was sampled is over,
         // however its attempt ended, if its tokens are kept.
         let kept = match &end.ending {
-            Ending::Failed(error) => self.remedy(error) == Remedy::Resume,
+            Ending::Failed(error) => error.remedy() == Remedy::Resume && !self.parses(),
             _ => true,
         };
         if kept && live.ids().last().is_some_and(|last| stop_ids.contains(last)) {
@@ -158,8 +158,8 @@ impl Turn {
             }
             Ending::Stop(_) => Ok(Attempt::Over(Finish::Stop)),
             Ending::Length => Ok(Attempt::Over(Finish::Length)),
-            Ending::Aborted if self.parses() => {
-                live.discard((self.fresh)());
+            Ending::Aborted if self.parses() || self.whole && live.remaining() > 0 => {
+                self.discard(live);
                 Ok(Attempt::Aborted { progress: false })
             }
             Ending::Aborted | Ending::Failed(_) if kept && live.remaining() == 0 => {
@@ -195,14 +195,20 @@ impl Turn {
         (prompt, params)
     }
 
+    /// Throws the present attempt's reply away.
+    fn discard(&mut self, live: &mut Live) {
+        live.discard((self.fresh)());
+        self.held = Held::default();
+    }
+
     fn parses(&self) -> bool {
         self.shared.engine.capabilities().parses
     }
 
     fn remedy(&self, error: &EngineError) -> Remedy {
         match error.remedy() {
-            // The rest of a message that an engine parses cannot be had.
-            Remedy::Resume if self.parses() => Remedy::Discard,
+            // The rest of what has to come from one attempt cannot be had.
+            Remedy::Resume if self.whole => Remedy::Discard,
             remedy => remedy,
         }
     }
@@ -227,7 +233,7 @@ impl Turn {
                     return Err(error.into());
                 }
                 if sampled {
-                    live.discard((self.fresh)());
+                    self.discard(live);
                 }
                 false
             }

@@ -33,7 +33,9 @@ pub(crate) async fn commit(
             Place::After(node) | Place::Again(node) => state.forest.is_followed(node),
         };
         let applied = state.forest.apply(turn)?;
-        state.anchors.insert(record.bytes, applied.observation);
+        if let Some(bytes) = record.bytes {
+            state.anchors.insert(bytes, applied.observation);
+        }
         let writing = keeper.append(room);
         match plan.drops {
             0 if branches => lost.push(Cause::Forked),
@@ -99,6 +101,7 @@ mod tests {
             speculation: None,
             retractions: 0,
             attempts: 1,
+            reasoning_tokens: 0,
         };
         let (session, timings) = (SessionId::new("s"), Timings::default());
         Arc::new(TurnCommitted { session, parent: None, observed, generated, at: 0, timings })
@@ -116,7 +119,7 @@ mod tests {
             if closed {
                 session.closing.cancel();
             }
-            let bytes = Chain::root(&Setup::default());
+            let bytes = Some(Chain::root(&Setup::default()));
             let record =
                 TurnRecord { turn: turn(), bytes, sent: None, prompt_tokens: 2, stop: None, lora: None };
             let observers = Observers::default();
@@ -138,7 +141,7 @@ mod tests {
         let session =
             Session::new(SessionId::new("s"), OpenOptions::default(), Matching::default(), 0, forest);
         let plan = session.with_forest(|forest| forest.plan(Place::Root, 1)).unwrap();
-        let bytes = Chain::root(&Setup::default());
+        let bytes = Some(Chain::root(&Setup::default()));
         let record = TurnRecord { turn: turn(), bytes, sent: None, prompt_tokens: 2, stop: None, lora: None };
         journal.close();
         let keeper = Keeper::new(Some(journal));

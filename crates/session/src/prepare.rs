@@ -12,10 +12,11 @@ use verbatim_tokens::{Replay, TokenId};
 
 use crate::attach::{Attached, attach};
 use crate::attempt::Request;
+use crate::form::{bare, form};
 use crate::openings::Opening;
 use crate::pinned::pinned;
 use crate::sessions::Shared;
-use crate::{Session, TurnError};
+use crate::{Prompted, Session, TurnError, raw};
 
 /// A turn that can be dispatched.
 pub(crate) struct Prepared {
@@ -26,8 +27,8 @@ pub(crate) struct Prepared {
     pub(crate) setup: Arc<Setup>,
     pub(crate) start: StartState,
     pub(crate) stop: Vec<String>,
-    /// The bytes of the whole request, to recognise it by.
-    pub(crate) bytes: Chain,
+    /// The bytes of the whole request, to recognise it by; none of one that is ids.
+    pub(crate) bytes: Option<Chain>,
     /// Losses to report once the turn is committed.
     pub(crate) lost: Vec<Cause>,
 }
@@ -36,13 +37,18 @@ pub(crate) struct Prepared {
 pub(crate) async fn prepare(
     shared: &Shared,
     session: &Session,
-    wire: &(dyn Wire + Sync),
+    prompted: &Prompted<'_>,
     sampling: &Sampling,
     mut lost: Vec<Cause>,
 ) -> Result<Prepared, TurnError> {
     has_room(shared, session)?;
-    let placed = place(shared, session, wire, &mut lost).await?;
-    finish(shared, session, sampling, wire.bytes(wire.len()), lost, placed)
+    let (placed, bytes) = match prompted {
+        Prompted::Messages(wire) => {
+            (place(shared, session, *wire, &mut lost).await?, Some(wire.bytes(wire.len())))
+        }
+        Prompted::Ids(ids) => (raw::place(shared, session, ids)?, None),
+    };
+    finish(shared, session, sampling, bytes, lost, placed)
 }
 
 /// How many tokens the request's prompt has.
@@ -84,12 +90,12 @@ async fn place(
 }
 
 /// What rendering settles of a turn.
-struct Placed {
-    plan: Plan,
-    observed: Observed,
-    prompt: Arc<[TokenId]>,
-    setup: Arc<Setup>,
-    start: StartState,
+pub(crate) struct Placed {
+    pub(crate) plan: Plan,
+    pub(crate) observed: Observed,
+    pub(crate) prompt: Arc<[TokenId]>,
+    pub(crate) setup: Arc<Setup>,
+    pub(crate) start: StartState,
 }
 
 /// The opening of another session that began with these very bytes, if this session is empty.
@@ -178,7 +184,7 @@ fn finish(
     shared: &Shared,
     session: &Session,
     sampling: &Sampling,
-    bytes: Chain,
+    bytes: Option<Chain>,
     mut lost: Vec<Cause>,
     placed: Placed,
 ) -> Result<Prepared, TurnError> {
@@ -203,7 +209,13 @@ fn finish(
         shared.adapters.bind(session)?;
     }
     params.lora = session.lora().cloned();
-    if capabilities.stop_strings {
+    let scene = Scene { setup: &setup, opened: session.opened() };
+    params.form = match bytes {
+        Some(_) => form(&sampling.demand, shared.family.as_ref(), scene, start, capabilities)?,
+        None => bare(&sampling.demand, capabilities)?,
+    };
+    // A form is begun anew by every attempt, so that an engine's stop that is none of ours could not be gone on from.
+    if capabilities.stop_strings && params.form.is_none() {
         params.stop.clone_from(&sampling.stop);
     }
     // A message that the engine reads is cut by the engine.
@@ -256,7 +268,7 @@ fn known(
     session.with_forest(|forest| {
         let told = plan.parent.and_then(|parent| told(forest.node(parent)?.generation()?));
         let added = match observed {
-            Observed::New { ids, .. } => ids.len(),
+            Observed::New { ids, .. } | Observed::Ids(ids) => ids.len(),
             Observed::Shared(node) => forest.node(*node).map_or(0, |node| node.ids().len()),
         };
         told.map_or(0, |told| told.end().min(prompt - added))
@@ -274,6 +286,7 @@ fn conversation(
         let (end, new): (_, &[Arc<Message>]) = match observed {
             Observed::New { messages, .. } => (plan.parent, messages),
             Observed::Shared(node) => (Some(*node), &[]),
+            Observed::Ids(_) => (plan.parent, &[]),
         };
         let path = end.map(|end| forest.path(end)).unwrap_or_default();
         let told = path.iter().flat_map(|segment| segment.node.messages());

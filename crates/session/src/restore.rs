@@ -109,7 +109,9 @@ impl Shared {
         let node = {
             let mut state = session.state();
             let applied = state.forest.apply(&turn).map_err(|error| error.to_string())?;
-            state.anchors.insert(bytes, applied.observation);
+            if let Some(bytes) = bytes {
+                state.anchors.insert(bytes, applied.observation);
+            }
             applied.generation
         };
         let Some(sent) = sent else { return Ok(()) };
@@ -129,11 +131,13 @@ impl Shared {
         if record.turn.parent.is_some() {
             return record;
         }
-        let Observed::New { setup: Some(setup), messages, ids, start, .. } = &record.turn.observed else {
+        let (Observed::New { setup: Some(setup), messages, ids, start, .. }, Some(bytes)) =
+            (&record.turn.observed, record.bytes)
+        else {
             return record;
         };
         let clock = if self.family.reads_clock() { session.opened() } else { 0 };
-        match self.openings.get(record.bytes, clock) {
+        match self.openings.get(bytes, clock) {
             Some(opening) if opening.ids == *ids && opening.start == *start => {
                 let mut turn = (*record.turn).clone();
                 let Rendered { setup, messages, ids, start } = opening;
@@ -144,7 +148,7 @@ impl Shared {
             _ => {
                 let (setup, messages) = (Arc::clone(setup), messages.to_vec());
                 let opening = Rendered { setup, messages, ids: Arc::clone(ids), start: *start };
-                self.openings.put(record.bytes, clock, &opening);
+                self.openings.put(bytes, clock, &opening);
             }
         }
         record

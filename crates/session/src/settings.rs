@@ -151,6 +151,7 @@ impl SamplingDefaults {
             min_tokens: asked.min_tokens.unwrap_or_default(),
             stop_ids: stop_ids.iter().copied().chain(asked.stop_ids.iter().copied().map(TokenId)).collect(),
             stop: Vec::new(),
+            form: None,
             lora: None,
             seed: asked.seed,
             top_logprobs: asked.top_logprobs,

@@ -19,6 +19,7 @@ use crate::commit::{commit, flaw};
 use crate::dispatch::{Order, Ticket};
 use crate::feed::Feed;
 use crate::prepare::{Prepared, measure, prepare};
+use crate::raw::{Ids, Plain};
 use crate::sampling::{Finished, Live};
 use crate::sessions::Shared;
 use crate::unread::{Unread, name_calls, parts_of};
@@ -29,8 +30,8 @@ pub(crate) const DIGITS: usize = 32;
 
 /// A request for one turn.
 pub struct Asked<'a> {
-    /// The conversation.
-    pub wire: &'a (dyn Wire + Sync),
+    /// What the model is to read.
+    pub prompt: Prompted<'a>,
     /// What is asked of the sampler.
     pub sampling: &'a Sampling,
     /// What the dialect already lost.
@@ -41,6 +42,14 @@ pub struct Asked<'a> {
     pub deltas: bool,
     /// What it is told from other requests by.
     pub sent: Sent,
+}
+
+/// What the model is to read.
+pub enum Prompted<'a> {
+    /// A conversation.
+    Messages(&'a (dyn Wire + Sync)),
+    /// Ids; the reply is text and nothing else.
+    Ids(Ids),
 }
 
 /// A turn in flight. Dropping its events tells the turn that nobody waits.
@@ -108,8 +117,9 @@ impl Sessions {
             return Ok(Reply { response: call.response, prompt_tokens: call.prompt_tokens, events });
         }
         let arrived = Instant::now();
-        let prepared =
-            prepare(&self.0, session, asked.wire, asked.sampling, asked.lost).await.inspect_err(|error| {
+        let prepared = prepare(&self.0, session, &asked.prompt, asked.sampling, asked.lost)
+            .await
+            .inspect_err(|error| {
                 error.cause().into_iter().for_each(|cause| self.0.observers.lost(session.id(), cause));
             })?;
         let digits = format!("{:0DIGITS$x}", rand::random::<u128>());
@@ -119,6 +129,7 @@ impl Sessions {
         let events = feed.join();
         let span = tracing::info_span!("turn", session = %session.id(), response = %response, prompt = prepared.request.prompt.len());
         let timings = Timings { prepare: arrived.elapsed(), ..Timings::default() };
+        let whole = self.0.engine.capabilities().parses || prepared.request.params.form.is_some();
         let turn = Turn {
             fresh: parsers(&self.0, session, &prepared, call_prefix.clone()),
             call_prefix,
@@ -132,6 +143,8 @@ impl Sessions {
             patience: Patience::default(),
             message: None,
             sent: asked.sent.body.map(|body| SentRecord { body, key: asked.sent.key }),
+            whole,
+            held: Held::default(),
         };
         let prompt_tokens = prepared.request.prompt.len();
         if let Some(SentRecord { body, key }) = turn.sent.clone() {
@@ -169,6 +182,18 @@ pub(crate) struct Turn {
     pub(crate) message: Option<Box<Message>>,
     /// How its request is known again.
     sent: Option<SentRecord>,
+    /// Whether all of it has to come from one attempt: what the engine parses, or holds to a form, it cannot go on
+    /// with in the middle. Nothing of such a turn is told before its end, so that it can be begun anew.
+    pub(crate) whole: bool,
+    /// What such a turn said so far.
+    pub(crate) held: Held,
+}
+
+/// Parts and tokens that are not told yet.
+#[derive(Default)]
+pub(crate) struct Held {
+    parts: Vec<Part>,
+    tokens: Vec<SampledToken>,
 }
 
 /// Why a turn ends without a commit.
@@ -250,9 +275,12 @@ impl Turn {
             })?;
             name_calls(&mut message, &self.call_prefix);
             parts = parts_of(&message);
-            parsed = Parsed { message: *message, flaws: Vec::new() };
+            parsed = Parsed { message: *message, ..parsed };
         }
-        self.tell(parts, Vec::new());
+        let mut held = std::mem::take(&mut self.held);
+        held.parts.append(&mut parts);
+        self.whole = false;
+        self.tell(held.parts, held.tokens);
         // What nobody waits for is not committed: an agent that gave up has not seen it.
         tokio::select! {
             () = self.feed.awaited() => {}
@@ -267,6 +295,7 @@ impl Turn {
         let indexer = covering(facts.indexer, request.indexer_from);
         lost.extend((request.indexer_from.is_some() && indexer.is_none()).then_some(Cause::IndexerLost));
         let (experts, indexer) = (shared.spill.keep(experts).await, shared.spill.keep(indexer).await);
+        let reasoning_tokens = parsed.reasoning_tokens;
         let turn = Arc::new(TurnCommitted {
             session: self.session.id().clone(),
             parent: plan.parent,
@@ -283,6 +312,7 @@ impl Turn {
                 speculation: facts.speculation,
                 retractions: facts.retractions,
                 attempts: self.attempts,
+                reasoning_tokens,
             },
             at: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis() as u64),
             timings: self.timings,
@@ -321,7 +351,12 @@ impl Turn {
     }
 
     /// Tells the client what was said, if it wants to know; returns whether it was told.
-    pub(crate) fn tell(&self, parts: Vec<Part>, tokens: Vec<SampledToken>) -> bool {
+    pub(crate) fn tell(&mut self, mut parts: Vec<Part>, mut tokens: Vec<SampledToken>) -> bool {
+        if self.whole {
+            self.held.parts.append(&mut parts);
+            self.held.tokens.append(&mut tokens);
+            return false;
+        }
         let tells = self.deltas && !(parts.is_empty() && tokens.is_empty());
         if tells {
             self.feed.tell(parts, tokens);
@@ -347,6 +382,10 @@ fn parsers(
 ) -> Box<dyn Fn() -> Box<dyn Parser> + Send + Sync> {
     if shared.engine.capabilities().parses {
         return Box::new(|| Box::new(Unread));
+    }
+    if prepared.bytes.is_none() {
+        let (family, stop) = (Arc::clone(&shared.family), prepared.request.params.stop_ids.clone());
+        return Box::new(move || Box::new(Plain::new(Arc::clone(family.tokenizer()), stop.clone())));
     }
     let (family, setup) = (Arc::clone(&shared.family), Arc::clone(&prepared.setup));
     let (start, opened) = (prepared.start, session.opened());

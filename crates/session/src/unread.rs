@@ -11,7 +11,11 @@ impl Parser for Unread {
     fn push(&mut self, _: &[TokenId], _: &mut Vec<Part>) {}
 
     fn finish(self: Box<Self>, _: &mut Vec<Part>) -> Parsed {
-        Parsed { message: Message::new(verbatim_chat::Role::Assistant, ""), flaws: Vec::new() }
+        Parsed {
+            message: Message::new(verbatim_chat::Role::Assistant, ""),
+            flaws: Vec::new(),
+            reasoning_tokens: 0,
+        }
     }
 }
 

@@ -65,6 +65,18 @@ impl SpecialSplitter {
         pieces
     }
 
+    /// The ids of a text in which these tokens are tokens.
+    pub fn encode(&self, tokenizer: &dyn Tokenizer, text: &str) -> Vec<TokenId> {
+        let mut ids = Vec::new();
+        for piece in self.split(text) {
+            match piece {
+                Piece::Text(text) => tokenizer.encode(text, &mut ids),
+                Piece::Special(id) => ids.push(id),
+            }
+        }
+        ids
+    }
+
     /// Every place where `text` spells a token, as byte ranges, in order.
     pub fn spelled(&self, text: &str) -> Vec<(std::ops::Range<usize>, TokenId)> {
         let found = self.automaton.iter().flat_map(|automaton| automaton.find_iter(text));

@@ -126,7 +126,7 @@ impl Session {
         };
         for kept in turns {
             let record = TurnRecord::read(&opening.session, kept).map_err(|error| error.to_string())?;
-            if let Observed::New { ids, .. } = &record.turn.observed {
+            if let Observed::New { ids, .. } | Observed::Ids(ids) = &record.turn.observed {
                 session.observed_tokens += ids.len();
             }
             session.sampled_tokens += record.turn.generated.sampled.len();

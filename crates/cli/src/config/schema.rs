@@ -127,6 +127,10 @@ pub(crate) struct EngineConfig {
     pub(crate) sim_tokens: usize,
     /// `sim`: microseconds a token.
     pub(crate) sim_token_us: u64,
+    /// `sim`: tokens an increment.
+    pub(crate) sim_chunk: usize,
+    /// `sim`: a file of what it says where (one JSON object a line); where none applies, random words.
+    pub(crate) sim_script: Option<PathBuf>,
 }
 
 impl Default for EngineConfig {
@@ -154,6 +158,8 @@ impl Default for EngineConfig {
             seed: 0,
             sim_tokens: 40,
             sim_token_us: 0,
+            sim_chunk: 1,
+            sim_script: None,
         }
     }
 }

@@ -8,10 +8,11 @@ use anyhow::Context;
 use verbatim_engine::{Engine, probe};
 use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
 use verbatim_families::{Family, Scene};
-use verbatim_tokenizer::{HfTokenizer, Tokenizer};
+use verbatim_tokenizer::{HfTokenizer, SpecialSplitter, Tokenizer};
 use verbatim_tokens::TokenId;
 
 use super::family::{Hints, family};
+use super::script::Told;
 use super::vocabulary::{Named, Vocabulary, tiktoken};
 use super::{Cache, pull, servers};
 use crate::config::{Config, EngineConfig, EngineKind};
@@ -49,7 +50,10 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         _ => (None, files(&path)?),
     };
     let family = speak(config, &config.engine.model, files)?;
-    let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
+    let engine = match engine {
+        Some(engine) => engine,
+        None => Arc::new(sim(&config.engine, &family)?),
+    };
     check(engine.as_ref(), family.as_ref()).await?;
     let model = match kind {
         EngineKind::Embedded => config.engine.model.clone(),
@@ -117,7 +121,7 @@ async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
+fn sim(config: &EngineConfig, family: &Arc<dyn Family>) -> anyhow::Result<SimEngine> {
     let mut ids = Vec::new();
     let words =
         "the agent reads a task then calls one tool and says what it saw in plain words before it ends ";
@@ -128,9 +132,20 @@ fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
         max_context: if config.max_context == 0 { 32_768 } else { config.max_context },
         vocabulary: family.tokenizer().vocabulary(),
         latency: Latency { decode_token: Duration::from_micros(config.sim_token_us), ..Latency::NONE },
-        chunk: 1,
+        chunk: config.sim_chunk.max(1),
     };
-    SimEngine::new(options, Drawn { ids, stop, mean: config.sim_tokens })
+    // What a model writes as part of what it says are its tokens, as in history.
+    let (tokenizer, splitter) = (Arc::clone(family.tokenizer()), speaks(family.as_ref()));
+    let speller = Arc::new(move |text: &str| splitter.encode(tokenizer.as_ref(), text));
+    let drawn = Drawn { ids, stop, mean: config.sim_tokens };
+    Ok(match &config.sim_script {
+        Some(path) => SimEngine::with_speller(options, Told::read(path, Arc::clone(family), drawn)?, speller),
+        None => SimEngine::with_speller(options, drawn, speller),
+    })
+}
+
+fn speaks(family: &dyn Family) -> SpecialSplitter {
+    SpecialSplitter::new(family.tokenizer().as_ref(), |added| !added.control)
 }
 
 #[cfg(feature = "embedded")]

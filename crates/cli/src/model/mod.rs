@@ -5,6 +5,7 @@ mod catalogue;
 mod family;
 mod load;
 mod pull;
+mod script;
 mod servers;
 mod vocabulary;
 

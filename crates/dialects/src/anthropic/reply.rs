@@ -41,6 +41,12 @@ pub(super) struct Usage {
     cache_creation_input_tokens: u32,
     cache_read_input_tokens: u32,
     output_tokens: usize,
+    output_tokens_details: OutputDetails,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct OutputDetails {
+    thinking_tokens: usize,
 }
 
 impl Usage {
@@ -50,6 +56,7 @@ impl Usage {
             cache_creation_input_tokens: 0,
             cache_read_input_tokens: counts.cached,
             output_tokens: counts.sampled,
+            output_tokens_details: OutputDetails { thinking_tokens: counts.reasoning },
         }
     }
 }

@@ -10,9 +10,9 @@ use super::split::{Unit, split};
 use super::{message, tools};
 use crate::body::Body;
 use crate::chains::Chains;
-use crate::fields::{excerpt, ignored, is_null, positive, read, refuse};
+use crate::fields::{ignored, is_null, positive, read, refuse};
 use crate::sampling::strings;
-use crate::{Invalid, Recall, Sampling, Wire};
+use crate::{Calls, Invalid, Recall, Sampling, Wire};
 
 /// A request whose fields are checked and whose messages are not parsed yet.
 pub struct Request<'a> {
@@ -62,6 +62,9 @@ impl<'a> Request<'a> {
         if request.units.is_empty() {
             return Err(Invalid::new("messages", "must hold at least one message"));
         }
+        let offers = request.tools.is_some() && !request.tools_hidden;
+        let field = "tool_choice.disable_parallel_tool_use";
+        request.lost.extend(request.sampling.demand.unheeded(field, offers));
         request.hash();
         Ok(request)
     }
@@ -84,7 +87,7 @@ impl<'a> Request<'a> {
             }
             "mcp_servers" => refuse(name, raw, "connect the servers in the agent and declare their tools")?,
             "container" => refuse(name, raw, "leave it out: nothing is run on the server")?,
-            "output_format" => refuse(name, raw, "ask for the format in a message")?,
+            "output_format" => self.sampling.demand.format(name, raw)?,
             _ => self.lost.extend(ignored(name, raw)),
         }
         Ok(())
@@ -94,15 +97,27 @@ impl<'a> Request<'a> {
         if is_null(raw) {
             return Ok(());
         }
-        for (name, raw) in Body::of_object("tool_choice", raw)?.0 {
+        let choice = Body::of_object("tool_choice", raw)?;
+        let demand = &mut self.sampling.demand;
+        demand.calls = match choice.get("type").map_or("null", RawValue::get) {
+            "\"auto\"" | "\"none\"" => Calls::Free,
+            "\"any\"" => Calls::Required { field: "tool_choice.type" },
+            "\"tool\"" => {
+                let field = "tool_choice.name";
+                let name = choice.get("name").map(|raw| read(field, raw, "a tool's name")).transpose()?;
+                let name = name.flatten().ok_or_else(|| Invalid::new(field, "must be a tool's name"))?;
+                Calls::Named { field, name }
+            }
+            kind => {
+                let problem = format!("{kind} is not one of \"auto\", \"none\", \"any\", \"tool\"");
+                return Err(Invalid::new("tool_choice.type", problem));
+            }
+        };
+        for (name, raw) in choice.0 {
             match (name.as_str(), raw.get()) {
-                ("type", "\"auto\"") => self.tools_hidden = false,
-                ("type", "\"none\"") => self.tools_hidden = true,
-                ("type", _) => {
-                    let problem = format!("{} is not supported; send \"auto\" or \"none\"", excerpt(raw));
-                    return Err(Invalid::new("tool_choice.type", problem));
-                }
-                ("disable_parallel_tool_use", "false") => {}
+                ("type", kind) => self.tools_hidden = kind == "\"none\"",
+                ("name", _) => {}
+                ("disable_parallel_tool_use", flag) => demand.single = flag == "true",
                 _ => self.lost.extend(ignored(format!("tool_choice.{name}"), raw)),
             }
         }
@@ -139,7 +154,7 @@ impl<'a> Request<'a> {
         for (name, raw) in Body::of_object("output_config", raw)?.0 {
             let field = format!("output_config.{name}");
             match name.as_str() {
-                "format" => refuse(&field, raw, "ask for the format in a message")?,
+                "format" => self.sampling.demand.format(&field, raw)?,
                 _ => self.lost.extend(ignored(field, raw)),
             }
         }

@@ -7,6 +7,8 @@ use serde_json::Value;
 use verbatim_chat::{Message, ToolCall};
 use verbatim_events::Finish;
 
+use crate::Counts;
+
 /// `chat.completion`.
 #[derive(Clone, Debug, Serialize)]
 pub struct Completion<'a> {
@@ -88,6 +90,15 @@ pub struct Usage {
     pub total_tokens: usize,
     /// How many of those read the engine had cached.
     pub prompt_tokens_details: PromptDetails,
+    /// How many of those sampled are reasoning.
+    pub completion_tokens_details: CompletionDetails,
+}
+
+/// Details of tokens sampled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct CompletionDetails {
+    /// Tokens of reasoning, the marks around it among them.
+    pub reasoning_tokens: usize,
 }
 
 /// Details of tokens read.
@@ -99,12 +110,13 @@ pub struct PromptDetails {
 
 impl Usage {
     /// Counts of one turn.
-    pub fn new(prompt: usize, completion: usize, cached: Option<u32>) -> Self {
+    pub fn new(counts: Counts) -> Self {
         Self {
-            prompt_tokens: prompt,
-            completion_tokens: completion,
-            total_tokens: prompt + completion,
-            prompt_tokens_details: PromptDetails { cached_tokens: cached.unwrap_or_default() },
+            prompt_tokens: counts.prompt,
+            completion_tokens: counts.sampled,
+            total_tokens: counts.prompt + counts.sampled,
+            prompt_tokens_details: PromptDetails { cached_tokens: counts.cached },
+            completion_tokens_details: CompletionDetails { reasoning_tokens: counts.reasoning },
         }
     }
 }

@@ -70,6 +70,8 @@ impl<'a> Request<'a> {
         if request.messages.is_empty() {
             return Err(Invalid::new("messages", "must hold at least one message"));
         }
+        let offers = request.tools.is_some() && !request.tools_hidden;
+        request.lost.extend(request.sampling.demand.unheeded("parallel_tool_calls", offers));
         request.hash();
         Ok(request)
     }
@@ -93,7 +95,7 @@ impl<'a> Request<'a> {
                 self.meta_info = read(name, raw, "true or false")?.unwrap_or_default();
             }
             "tools" => self.tools = Some(raw).filter(|raw| !is_null(raw) && raw.get() != "[]"),
-            "tool_choice" => self.tools_hidden = hides_tools(name, raw)?,
+            "tool_choice" => self.tools_hidden = sampling.demand.choose(raw)?,
             "chat_template_kwargs" => self.template = Some(raw).filter(|raw| !is_null(raw)),
             "max_completion_tokens" => sampling.max_tokens = positive(name, raw)?,
             "logprobs" => sampling.logprobs = read(name, raw, "true or false")?.unwrap_or_default(),
@@ -118,19 +120,14 @@ impl<'a> Request<'a> {
                     return Err(Invalid::new(name, problem));
                 }
             }
-            "response_format" => {
-                let format: Option<Map<String, Value>> = read(name, raw, "an object")?;
-                if format.is_some_and(|format| format.get("type").and_then(Value::as_str) != Some("text")) {
-                    let problem =
-                        format!("{} is not supported; only {{\"type\": \"text\"}} is", excerpt(raw));
-                    return Err(Invalid::new(name, problem));
-                }
-            }
+            "response_format" => sampling.demand.format(name, raw)?,
             "audio" | "web_search_options" | "prediction" => refuse(name, raw, "leave it out")?,
             "functions" | "function_call" => refuse(name, raw, "use tools and tool_choice")?,
             "logit_bias" => refuse(name, raw, "leave it out: the engine's own distribution is what trains")?,
             "input_ids" => refuse(name, raw, "send messages: the server holds the session's ids")?,
-            "parallel_tool_calls" if raw.get() == "true" => {}
+            "parallel_tool_calls" => {
+                sampling.demand.single = !read(name, raw, "true or false")?.unwrap_or(true);
+            }
             _ if is_null(raw) => {}
             _ => self.lost.push(Cause::FieldIgnored { field: name.to_owned() }),
         }
@@ -169,18 +166,6 @@ impl Wire for Request<'_> {
 
     fn message(&self, at: usize, _: &dyn Recall, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
         message::parse(at, self.messages[at], lost)
-    }
-}
-
-/// Whether the choice hides the tools from the model.
-fn hides_tools(field: &str, raw: &RawValue) -> Result<bool, Invalid> {
-    match raw.get() {
-        "null" | "\"auto\"" => Ok(false),
-        "\"none\"" => Ok(true),
-        _ => {
-            let problem = format!("{} is not supported; send \"auto\" or \"none\"", excerpt(raw));
-            Err(Invalid::new(field, problem))
-        }
     }
 }
 

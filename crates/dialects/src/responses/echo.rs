@@ -20,8 +20,8 @@ pub struct Echo {
     pub(super) store: bool,
     pub(super) temperature: Option<f32>,
     pub(super) top_p: Option<f32>,
-    text: TextFormat,
-    pub(super) tool_choice: &'static str,
+    pub(super) text: TextFormat,
+    pub(super) tool_choice: Box<RawValue>,
     pub(super) tools: Declared,
     truncation: &'static str,
     background: bool,
@@ -36,14 +36,10 @@ pub(super) struct Reasoning {
     pub(super) summary: Option<String>,
 }
 
+/// `text`, as it was asked for.
 #[derive(Clone, Debug, Serialize)]
-struct TextFormat {
-    format: Format,
-}
-
-#[derive(Clone, Debug, Serialize)]
-struct Format {
-    r#type: &'static str,
+pub(super) struct TextFormat {
+    pub(super) format: Box<RawValue>,
 }
 
 /// Tools as they were sent.
@@ -68,8 +64,8 @@ impl Echo {
             store: true,
             temperature: None,
             top_p: None,
-            text: TextFormat { format: Format { r#type: "text" } },
-            tool_choice: "auto",
+            text: TextFormat { format: raw(r#"{"type":"text"}"#) },
+            tool_choice: raw("\"auto\""),
             tools: Declared::None([]),
             truncation: "disabled",
             background: false,
@@ -80,4 +76,9 @@ impl Echo {
     pub(super) fn thinking(&self) -> Thinking {
         Thinking { summarised: self.reasoning.summary.is_some(), sealed: self.sealed }
     }
+}
+
+/// JSON of our own.
+fn raw(text: &'static str) -> Box<RawValue> {
+    RawValue::from_string(text.to_owned()).unwrap_or_default()
 }

@@ -54,10 +54,9 @@ struct InputDetails {
     cache_write_tokens: u32,
 }
 
-/// Tokens of reasoning are not told apart: the count is 0.
 #[derive(Clone, Copy, Debug, Serialize)]
 struct OutputDetails {
-    reasoning_tokens: u32,
+    reasoning_tokens: usize,
 }
 
 impl Usage {
@@ -66,7 +65,7 @@ impl Usage {
             input_tokens: counts.prompt,
             input_tokens_details: InputDetails { cached_tokens: counts.cached, cache_write_tokens: 0 },
             output_tokens: counts.sampled,
-            output_tokens_details: OutputDetails { reasoning_tokens: 0 },
+            output_tokens_details: OutputDetails { reasoning_tokens: counts.reasoning },
             total_tokens: counts.prompt + counts.sampled,
         }
     }

@@ -6,12 +6,12 @@ use verbatim_chat::{Chain, Message, Role, Setup};
 use verbatim_events::Cause;
 
 use super::Echo;
-use super::echo::Declared;
+use super::echo::{Declared, TextFormat};
 use super::input::Input;
 use super::tools;
 use crate::body::Body;
 use crate::chains::Chains;
-use crate::fields::{excerpt, ignored, is_null, positive, read, refuse};
+use crate::fields::{ignored, is_null, positive, read, refuse};
 use crate::{Continued, Invalid, Recall, Sampling, Wire};
 
 /// A request whose fields are checked and whose items are not parsed yet.
@@ -57,19 +57,17 @@ impl<'a> Request<'a> {
                 request.take(&name, raw)?;
             }
         }
-        let Self { echo, sampling, tools_hidden, .. } = &mut request;
+        let Self { echo, sampling, .. } = &mut request;
         (echo.temperature, echo.top_p) = (sampling.temperature, sampling.top_p);
         echo.max_output_tokens = sampling.max_tokens;
-        echo.tool_choice = if *tools_hidden { "none" } else { "auto" };
         if let Some(model) = &request.model {
             request.echo.model.clone_from(model);
         }
         if let Some(tools) = request.tools {
             request.echo.tools = Declared::Sent(tools.to_owned());
         }
-        if !request.echo.parallel_tool_calls && request.tools.is_some() {
-            request.lost.push(Cause::FieldIgnored { field: "parallel_tool_calls".to_owned() });
-        }
+        let offers = request.tools.is_some() && !request.tools_hidden;
+        request.lost.extend(request.sampling.demand.unheeded("parallel_tool_calls", offers));
         if request.input.len() == 0 {
             return Err(Invalid::new("input", "must be a string or a list of at least one item"));
         }
@@ -90,8 +88,16 @@ impl<'a> Request<'a> {
             "previous_response_id" => echo.previous_response_id = read(name, raw, "a string")?,
             "max_output_tokens" => self.sampling.max_tokens = positive(name, raw)?,
             "tools" => self.tools = Some(raw).filter(|raw| !is_null(raw) && raw.get() != "[]"),
-            "tool_choice" => self.tools_hidden = hides_tools(name, raw)?,
-            "parallel_tool_calls" => echo.parallel_tool_calls = read(name, raw, flag)?.unwrap_or(true),
+            "tool_choice" => {
+                self.tools_hidden = self.sampling.demand.choose(raw)?;
+                if !is_null(raw) {
+                    echo.tool_choice = raw.to_owned();
+                }
+            }
+            "parallel_tool_calls" => {
+                echo.parallel_tool_calls = read(name, raw, flag)?.unwrap_or(true);
+                self.sampling.demand.single = !echo.parallel_tool_calls;
+            }
             "reasoning" => self.reasoning(raw)?,
             "text" => self.text(raw)?,
             "chat_template_kwargs" => {
@@ -154,11 +160,8 @@ impl<'a> Request<'a> {
             match name.as_str() {
                 "format" if is_null(raw) => {}
                 "format" => {
-                    let kind = Body::of_object("text.format", raw)?.get("type").map_or("null", RawValue::get);
-                    if kind != "\"text\"" {
-                        let problem = format!("{kind} is not supported; only \"text\" is");
-                        return Err(Invalid::new("text.format.type", problem));
-                    }
+                    self.sampling.demand.format("text.format", raw)?;
+                    self.echo.text = TextFormat { format: raw.to_owned() };
                 }
                 _ => self.lost.extend(ignored(format!("text.{name}"), raw)),
             }
@@ -211,18 +214,6 @@ impl Wire for Request<'_> {
         match (&self.echo.instructions, at) {
             (Some(instructions), 0) => Ok(Message::new(Role::System, instructions.as_str())),
             _ => self.input.message(at - self.front(), recall, lost),
-        }
-    }
-}
-
-/// Whether the choice hides the tools from the model.
-fn hides_tools(field: &str, raw: &RawValue) -> Result<bool, Invalid> {
-    match raw.get() {
-        "null" | "\"auto\"" => Ok(false),
-        "\"none\"" => Ok(true),
-        _ => {
-            let problem = format!("{} is not supported; send \"auto\" or \"none\"", excerpt(raw));
-            Err(Invalid::new(field, problem))
         }
     }
 }

@@ -162,11 +162,12 @@ fn what_cannot_be_given_is_refused_with_the_fields_name_and_the_way_out() {
         ("n", json!(2), "2 is not supported; send n=1 and open one session a sample"),
         ("modalities", json!(["text", "audio"]), r#"["text","audio"] is not supported; only ["text"] is"#),
         (
-            "response_format",
-            json!({"type": "json_object"}),
-            r#"{"type":"json_object"} is not supported; only {"type": "text"} is"#,
+            "tool_choice",
+            json!("maybe"),
+            r#""maybe" is not supported; send "auto", "none", "required" or a function's name"#,
         ),
-        ("tool_choice", json!("required"), r#""required" is not supported; send "auto" or "none""#),
+        ("regex", json!(3), "3 is not a string"),
+        ("json_schema", json!(3), "3 is not a JSON schema"),
         ("audio", json!({"voice": "x"}), r#"{"voice":"x"} is not supported; leave it out"#),
         ("web_search_options", json!({"a": 1}), r#"{"a":1} is not supported; leave it out"#),
         ("prediction", json!({"a": 1}), r#"{"a":1} is not supported; leave it out"#),
@@ -197,7 +198,6 @@ fn a_long_value_is_not_repeated_whole_in_its_refusal() {
 #[test]
 fn what_is_taken_and_not_acted_on_is_reported() {
     for (field, value) in [
-        ("parallel_tool_calls", json!(false)),
         ("user", json!("me")),
         ("metadata", json!({"a": "b"})),
         ("store", json!(false)),
@@ -209,4 +209,65 @@ fn what_is_taken_and_not_acted_on_is_reported() {
         let lost = Request::parse(body.as_bytes()).unwrap().lost;
         assert_eq!(lost, [Cause::FieldIgnored { field: field.into() }]);
     }
+    // Of a model that is left to say whether it calls; where it offers none, or must call, it is kept.
+    let tools = json!([{"type": "function", "function": {"name": "f"}}]);
+    for (choice, ignored) in [("auto", 1), ("none", 0), ("required", 0)] {
+        let more = json!({"tools": tools, "tool_choice": choice, "parallel_tool_calls": false});
+        let body = with(json!({"messages": [{"role": "user", "content": "q"}]}), more);
+        assert_eq!(Request::parse(body.as_bytes()).unwrap().lost.len(), ignored, "{choice}");
+    }
+}
+
+#[test]
+fn what_a_reply_must_be_is_read_alike_in_every_dialect() {
+    use verbatim_dialects::{Calls, Demand, Demanded, Shape, anthropic, responses};
+
+    let chat = |more: Value| {
+        let body = with(json!({"messages": [{"role": "user", "content": "q"}]}), more);
+        Request::parse(body.as_bytes()).unwrap().sampling.demand
+    };
+    let of_responses = |more: Value| {
+        let body = with(json!({"input": "q"}), more);
+        responses::Request::parse(body.as_bytes(), "m").unwrap().sampling.demand
+    };
+    let messages = |more: Value| {
+        let body = with(json!({"messages": [{"role": "user", "content": "q"}], "max_tokens": 9}), more);
+        anthropic::Request::parse(body.as_bytes()).unwrap().sampling.demand
+    };
+    let schema = json!({"type": "object", "required": ["b", "a"]});
+    let shaped = |field: &str| Demand {
+        shape: Some(Demanded { field: field.into(), shape: Shape::Json(schema.to_string()) }),
+        ..Demand::default()
+    };
+    let named =
+        json!({"type": "json_schema", "json_schema": {"name": "x", "strict": true, "schema": schema}});
+    let flat = json!({"type": "json_schema", "name": "x", "schema": schema});
+    assert_eq!(chat(json!({"response_format": named})), shaped("response_format"));
+    assert_eq!(of_responses(json!({"text": {"format": flat}})), shaped("text.format"));
+    assert_eq!(messages(json!({"output_config": {"format": flat}})), shaped("output_config.format"));
+    assert_eq!(messages(json!({"output_format": flat})), shaped("output_format"));
+
+    let calls = |demand: Demand| (demand.calls, demand.single);
+    let required = |field| Calls::Required { field };
+    let f = |field| Calls::Named { field, name: "f".into() };
+    let single = json!({"tool_choice": "required", "parallel_tool_calls": false});
+    assert_eq!(calls(chat(single.clone())), (required("tool_choice"), true));
+    assert_eq!(calls(of_responses(single)), (required("tool_choice"), true));
+    let any = json!({"tool_choice": {"type": "any", "disable_parallel_tool_use": true}});
+    assert_eq!(calls(messages(any)), (required("tool_choice.type"), true));
+    let of_chat = json!({"tool_choice": {"type": "function", "function": {"name": "f"}}});
+    assert_eq!(calls(chat(of_chat)), (f("tool_choice"), false));
+    let flat = json!({"tool_choice": {"type": "function", "name": "f"}});
+    assert_eq!(calls(of_responses(flat)), (f("tool_choice"), false));
+    let tool = json!({"tool_choice": {"type": "tool", "name": "f"}});
+    assert_eq!(calls(messages(tool)), (f("tool_choice.name"), false));
+    let free = json!({"tool_choice": "none"});
+    assert_eq!(calls(chat(free)), (Calls::Free, false));
+}
+
+fn with(body: Value, more: Value) -> String {
+    let Value::Object(mut body) = body else { panic!("an object") };
+    let Value::Object(more) = more else { panic!("an object") };
+    body.extend(more);
+    Value::Object(body).to_string()
 }

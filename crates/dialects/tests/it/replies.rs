@@ -3,8 +3,11 @@
 use insta::assert_json_snapshot;
 use serde_json::json;
 use verbatim_chat::{Arguments, Content, Message, Role, ToolCall};
+use verbatim_dialects::Counts;
 use verbatim_dialects::chat::{Alternative, Completion, TokenLogprob, Usage};
 use verbatim_events::Finish;
+
+const COUNTS: Counts = Counts { prompt: 10, sampled: 3, cached: 4, reasoning: 2 };
 
 pub(crate) fn logprob(token: &str, logprob: f32) -> TokenLogprob {
     let top_logprobs = vec![Alternative { token: "ho".into(), logprob: -2.5, bytes: b"ho".to_vec() }];
@@ -16,7 +19,7 @@ fn call(id: &str, arguments: Arguments) -> ToolCall {
 }
 
 fn written(message: &Message, finish: Finish, logprobs: Option<Vec<TokenLogprob>>) -> String {
-    let usage = Usage::new(10, 3, Some(4));
+    let usage = Usage::new(COUNTS);
     let reply = Completion::new("chatcmpl-1", 1700000000, "policy", message, finish, usage, logprobs);
     serde_json::to_string_pretty(&reply).unwrap()
 }
@@ -70,6 +73,9 @@ fn a_text_is_a_message_that_stopped() {
         "total_tokens": 13,
         "prompt_tokens_details": {
           "cached_tokens": 4
+        },
+        "completion_tokens_details": {
+          "reasoning_tokens": 2
         }
       }
     }
@@ -127,6 +133,9 @@ fn calls_alone_have_null_content_and_finish_with_tool_calls() {
         "total_tokens": 13,
         "prompt_tokens_details": {
           "cached_tokens": 4
+        },
+        "completion_tokens_details": {
+          "reasoning_tokens": 2
         }
       }
     }
@@ -139,7 +148,7 @@ fn finish_reasons_are_openais() {
     let mut calls = text.clone();
     calls.tool_calls = vec![call("c", Arguments::Text("{}".into()))];
     let reason = |message: &Message, finish| {
-        let usage = Usage::new(1, 1, None);
+        let usage = Usage::new(COUNTS);
         Completion::new("", 0, "", message, finish, usage, None).choices[0].finish_reason
     };
     assert_eq!(reason(&text, Finish::Stop), "stop");
@@ -154,7 +163,7 @@ fn content_is_null_only_where_there_is_nothing_but_calls() {
         let mut message = Message::new(Role::Assistant, "");
         message.content = content;
         message.tool_calls = vec![call("c", Arguments::Text(String::new())); calls];
-        let usage = Usage::new(1, 1, None);
+        let usage = Usage::new(COUNTS);
         let reply = Completion::new("", 0, "", &message, Finish::Stop, usage, None);
         reply.choices[0].message.content.as_deref().map(str::to_owned)
     };
@@ -165,13 +174,16 @@ fn content_is_null_only_where_there_is_nothing_but_calls() {
 
 #[test]
 fn usage_counts_what_was_cached_among_what_was_read() {
-    assert_json_snapshot!(Usage::new(10, 3, None), @r#"
+    assert_json_snapshot!(Usage::new(COUNTS), @r#"
     {
       "prompt_tokens": 10,
       "completion_tokens": 3,
       "total_tokens": 13,
       "prompt_tokens_details": {
-        "cached_tokens": 0
+        "cached_tokens": 4
+      },
+      "completion_tokens_details": {
+        "reasoning_tokens": 2
       }
     }
     "#);

@@ -1,10 +1,13 @@
 //! Streamed replies, chunk by chunk.
 
 use insta::assert_snapshot;
+use verbatim_dialects::Counts;
 use verbatim_dialects::chat::{Chunks, Usage};
 use verbatim_events::Finish;
 
 use crate::replies::logprob;
+
+const COUNTS: Counts = Counts { prompt: 10, sampled: 3, cached: 4, reasoning: 2 };
 
 fn chunks(include_usage: bool) -> Chunks {
     Chunks::new("chatcmpl-1".into(), 1700000000, "policy".into(), include_usage)
@@ -27,7 +30,7 @@ fn a_text_is_streamed_role_first_and_finish_last() {
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{"content":"\n\"é "},"logprobs":null,"finish_reason":null}]}
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"stop"}]}
     "#);
-    assert_eq!(chunks.usage(Usage::new(10, 3, None)), None, "usage was not asked for");
+    assert_eq!(chunks.usage(Usage::new(COUNTS)), None, "usage was not asked for");
 }
 
 #[test]
@@ -56,15 +59,12 @@ fn calls_are_streamed_by_index_and_named_once() {
 #[test]
 fn usage_is_one_more_chunk_without_choices_and_null_before() {
     let chunks = chunks(true);
-    let stream = [
-        chunks.opened(),
-        chunks.finished(Finish::Length, None),
-        chunks.usage(Usage::new(10, 3, Some(4))).unwrap(),
-    ];
+    let stream =
+        [chunks.opened(), chunks.finished(Finish::Length, None), chunks.usage(Usage::new(COUNTS)).unwrap()];
     assert_snapshot!(stream.join("\n"), @r#"
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{"role":"assistant","content":""},"logprobs":null,"finish_reason":null}],"usage":null}
     {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[{"index":0,"delta":{},"logprobs":null,"finish_reason":"length"}],"usage":null}
-    {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4}}}
+    {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1700000000,"model":"policy","choices":[],"usage":{"prompt_tokens":10,"completion_tokens":3,"total_tokens":13,"prompt_tokens_details":{"cached_tokens":4},"completion_tokens_details":{"reasoning_tokens":2}}}
     "#);
 }
 

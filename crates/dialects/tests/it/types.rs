@@ -9,7 +9,7 @@ use verbatim_dialects::{Counts, Frame, anthropic, responses};
 use verbatim_events::Finish;
 
 const DIGITS: &str = "0123456789abcdef0123456789abcdef";
-const COUNTS: Counts = Counts { prompt: 10, sampled: 5, cached: 4 };
+const COUNTS: Counts = Counts { prompt: 10, sampled: 5, cached: 4, reasoning: 2 };
 
 fn message() -> Message {
     let mut message = Message::new(Role::Assistant, "I look.");

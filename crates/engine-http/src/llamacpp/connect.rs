@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::Value;
-use verbatim_engine::{Capabilities, EngineError};
+use verbatim_engine::{Capabilities, EngineError, Forms};
 
 use super::LlamaCpp;
 use crate::connect::{base, client, find};
@@ -29,7 +29,9 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
     let context = context.and_then(Value::as_u64).map(|tokens| tokens as usize);
     let path = props.model_path.clone().unwrap_or_else(|| "llamacpp".into());
     let name = path.rsplit('/').next().unwrap_or(&path).to_owned();
-    let capabilities = Capabilities { stop_strings: true, ..base(Kind::LlamaCpp, &name, context, options)? };
+    let forms = Forms { json: true, grammar: true, ..Forms::NONE };
+    let capabilities =
+        Capabilities { stop_strings: true, forms, ..base(Kind::LlamaCpp, &name, context, options)? };
     let images = props.modalities.as_ref().and_then(|kinds| kinds.get("vision")?.as_bool());
     let facts = Facts {
         release: props.build_info,

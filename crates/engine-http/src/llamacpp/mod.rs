@@ -12,12 +12,14 @@ mod score;
 
 use serde::Serialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 use verbatim_engine::{AttemptId, EngineError, Params, Prompt, Score};
 use verbatim_tokens::TokenId;
 
 pub(crate) use self::connect::{Props, connect};
 use self::control::Plane;
 use self::reply::Reply;
+use crate::form::Spelt;
 use crate::host::Host;
 use crate::http::encode;
 use crate::wire::{Asked, Call, Wire};
@@ -52,6 +54,10 @@ struct Completion<'a> {
     cache_prompt: bool,
     id_slot: i32,
     ignore_eos: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_schema: Option<&'a RawValue>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    grammar: Option<&'a str>,
 }
 
 impl Wire for LlamaCpp {
@@ -62,6 +68,14 @@ impl Wire for LlamaCpp {
         if params.lora.is_some() {
             return Err(EngineError::Unsupported { what: "choose an adapter by name" });
         }
+        let (json_schema, grammar) = match params.form.as_deref().map(Spelt::new).transpose()? {
+            None => (None, None),
+            Some(Spelt::Json(schema)) => (Some(schema), None),
+            Some(Spelt::Grammar(grammar)) => (None, Some(grammar)),
+            Some(Spelt::Regex(_) | Spelt::Tag(_)) => {
+                return Err(EngineError::Unsupported { what: "hold a reply to such a form" });
+            }
+        };
         let body = Completion {
             prompt: &prompt.ids,
             n_predict: params.max_tokens,
@@ -84,6 +98,8 @@ impl Wire for LlamaCpp {
             cache_prompt: true,
             id_slot: -1,
             ignore_eos: false,
+            json_schema,
+            grammar,
         };
         Ok(Call { path: "/completion", headers: Vec::new(), body: encode(&body)? })
     }

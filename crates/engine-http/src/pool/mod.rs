@@ -93,6 +93,7 @@ impl Pool {
             capabilities.experts &= others.experts;
             capabilities.indexer &= others.indexer;
             capabilities.min_tokens &= others.min_tokens;
+            capabilities.forms = capabilities.forms.and(others.forms);
             capabilities.repetition_penalty &= others.repetition_penalty;
         }
         let front = match &options.router {

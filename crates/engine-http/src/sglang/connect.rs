@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use serde::Deserialize;
-use verbatim_engine::{Capabilities, Engine, EngineError};
+use verbatim_engine::{Capabilities, Engine, EngineError, Forms};
 use verbatim_tokens::{LogprobKind, Version};
 
 use super::{Sglang, SglangChat};
@@ -58,6 +58,7 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         indexer: info.enable_return_indexer_topk,
         repetition_penalty: true,
         min_tokens: true,
+        forms: forms(&info, options.parse),
         ..base(Kind::Sglang, &name, context, options)?
     };
     let facts = Facts {
@@ -82,4 +83,17 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         Parse::Engine => client(SglangChat { model: name, experts: shape }, &http, capabilities, options),
     };
     Ok(Server { url: http.base().to_owned(), kind: Kind::Sglang, engine, facts })
+}
+
+/// What its grammar backend can do. Its chat endpoint, which parses, is not asked for any form.
+fn forms(info: &ServerInfo, parse: Parse) -> Forms {
+    if parse == Parse::Engine || info.skip_tokenizer_init {
+        return Forms::NONE;
+    }
+    match info.grammar_backend.as_deref() {
+        None | Some("xgrammar") => Forms::ALL,
+        Some("llguidance") => Forms { json: true, regex: true, grammar: true, ..Forms::NONE },
+        Some("outlines") => Forms { json: true, regex: true, ..Forms::NONE },
+        Some(_) => Forms::NONE,
+    }
 }

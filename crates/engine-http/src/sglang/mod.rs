@@ -40,7 +40,7 @@ impl Wire for Sglang {
     type Plane = Plane;
 
     fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
-        let body = Generate::new(id, prompt, params, self.incremental);
+        let body = Generate::new(id, prompt, params, self.incremental)?;
         Ok(Call { path: "/generate", headers: affinity(prompt), body: encode(&body)? })
     }
 

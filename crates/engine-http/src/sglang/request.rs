@@ -3,9 +3,13 @@
 //! Its schema is closed: a field that is absent is omitted, never `null`, and every default that a
 //! server could change is sent.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
-use verbatim_engine::{AttemptId, Params, Prompt};
+use verbatim_engine::{AttemptId, EngineError, Params, Prompt};
 use verbatim_tokens::TokenId;
+
+use crate::form::Spelt;
 
 #[derive(Serialize)]
 pub(crate) struct Generate<'a> {
@@ -53,6 +57,15 @@ struct Sampling<'a> {
     no_stop_trim: bool,
     ignore_eos: bool,
     n: u32,
+    /// A schema as text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    json_schema: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    regex: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    ebnf: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structural_tag: Option<Cow<'a, str>>,
 }
 
 fn is_none(number: &u32) -> bool {
@@ -64,29 +77,48 @@ fn is_zero(number: &u8) -> bool {
 }
 
 impl<'a> Generate<'a> {
-    pub(crate) fn new(id: AttemptId, prompt: &'a Prompt, params: &'a Params, stream: bool) -> Self {
-        Self {
+    /// # Errors
+    /// [`EngineError::Refused`] for a form that is malformed.
+    pub(crate) fn new(
+        id: AttemptId,
+        prompt: &'a Prompt,
+        params: &'a Params,
+        stream: bool,
+    ) -> Result<Self, EngineError> {
+        let mut sampling_params = Sampling {
+            max_new_tokens: params.max_tokens,
+            temperature: params.temperature,
+            top_p: params.top_p,
+            top_k: params.top_k.map_or(-1, i64::from),
+            min_p: params.min_p,
+            presence_penalty: params.presence_penalty,
+            frequency_penalty: params.frequency_penalty,
+            repetition_penalty: params.repetition_penalty,
+            min_new_tokens: params.min_tokens,
+            stop_token_ids: &params.stop_ids,
+            stop: &params.stop,
+            // A signed 64-bit number there.
+            sampling_seed: params.seed.map(|seed| seed & i64::MAX as u64),
+            skip_special_tokens: false,
+            no_stop_trim: true,
+            ignore_eos: false,
+            n: 1,
+            json_schema: None,
+            regex: None,
+            ebnf: None,
+            structural_tag: None,
+        };
+        match params.form.as_deref().map(Spelt::new).transpose()? {
+            None => {}
+            Some(Spelt::Json(schema)) => sampling_params.json_schema = Some(schema.get()),
+            Some(Spelt::Regex(pattern)) => sampling_params.regex = Some(pattern),
+            Some(Spelt::Grammar(grammar)) => sampling_params.ebnf = Some(grammar),
+            Some(Spelt::Tag(tag)) => sampling_params.structural_tag = Some(tag),
+        }
+        Ok(Self {
             rid: id.to_string(),
             input_ids: &prompt.ids,
-            sampling_params: Sampling {
-                max_new_tokens: params.max_tokens,
-                temperature: params.temperature,
-                top_p: params.top_p,
-                top_k: params.top_k.map_or(-1, i64::from),
-                min_p: params.min_p,
-                presence_penalty: params.presence_penalty,
-                frequency_penalty: params.frequency_penalty,
-                repetition_penalty: params.repetition_penalty,
-                min_new_tokens: params.min_tokens,
-                stop_token_ids: &params.stop_ids,
-                stop: &params.stop,
-                // A signed 64-bit number there.
-                sampling_seed: params.seed.map(|seed| seed & i64::MAX as u64),
-                skip_special_tokens: false,
-                no_stop_trim: true,
-                ignore_eos: false,
-                n: 1,
-            },
+            sampling_params,
             return_logprob: true,
             logprob_start_len: -1,
             top_logprobs_num: params.top_logprobs,
@@ -97,6 +129,6 @@ impl<'a> Generate<'a> {
             lora_path: params.lora.as_deref(),
             extra_key: prompt.salt.as_deref(),
             session_id: prompt.labelled.then_some(&*prompt.session.0),
-        }
+        })
     }
 }

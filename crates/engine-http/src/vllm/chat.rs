@@ -35,7 +35,7 @@ impl Wire for VllmChat {
 
     fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let broken = |error: serde_json::Error| EngineError::Broken { reason: error.to_string() };
-        let sampling = serde_json::to_value(Sampling::new(params)).map_err(broken)?;
+        let sampling = serde_json::to_value(Sampling::new(params)?).map_err(broken)?;
         let mut asked: Map<String, Value> = match sampling {
             Value::Object(fields) => fields,
             _ => Map::new(),

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use verbatim_engine::{Capabilities, Engine, EngineError};
+use verbatim_engine::{Capabilities, Engine, EngineError, Forms};
 use verbatim_tokens::{LogprobKind, Version};
 
 use super::{Route, Vllm, VllmChat};
@@ -72,6 +72,12 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
             kind => kind?,
         },
     };
+    let forms = match (options.parse, route) {
+        (Parse::Engine, _) => Forms::NONE,
+        (Parse::Family, Route::Generate) => Forms::ALL,
+        // There nothing says that a form is about the reasoning, too.
+        (Parse::Family, Route::Completions) => Forms { composed: false, tag: false, ..Forms::ALL },
+    };
     let capabilities = Capabilities {
         logprobs,
         versions: tokens_route && weights.is_some() && options.parse == Parse::Family,
@@ -81,6 +87,7 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         experts: tokens_route && flag("enable_return_routed_experts").unwrap_or(true),
         repetition_penalty: true,
         min_tokens: true,
+        forms,
         ..base(Kind::Vllm, &model.id, model.max_model_len, options)?
     };
     let facts = Facts {

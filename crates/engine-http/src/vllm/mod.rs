@@ -48,8 +48,10 @@ impl Wire for Vllm {
     fn call(&self, id: AttemptId, prompt: &Prompt, params: &Params) -> Result<Call, EngineError> {
         let model = params.lora.as_deref().unwrap_or(&self.model);
         let (path, body) = match self.route {
-            Route::Generate => ("/inference/v1/generate", encode(&Generate::new(id, model, prompt, params))?),
-            Route::Completions => ("/v1/completions", encode(&Complete::new(id, model, prompt, params))?),
+            Route::Generate => {
+                ("/inference/v1/generate", encode(&Generate::new(id, model, prompt, params)?)?)
+            }
+            Route::Completions => ("/v1/completions", encode(&Complete::new(id, model, prompt, params)?)?),
         };
         Ok(Call { path, headers: headers(id, prompt), body })
     }

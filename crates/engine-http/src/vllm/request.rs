@@ -3,9 +3,14 @@
 //! `/inference/v1/generate` ignores sampling keys that it does not know, so every name here is one of
 //! its own `SamplingParams`.
 
+use std::borrow::Cow;
+
 use serde::Serialize;
-use verbatim_engine::{AttemptId, Params, Prompt};
+use serde_json::value::RawValue;
+use verbatim_engine::{AttemptId, EngineError, Params, Prompt};
 use verbatim_tokens::TokenId;
+
+use crate::form::Spelt;
 
 #[derive(Serialize)]
 pub(crate) struct Generate<'a> {
@@ -15,6 +20,9 @@ pub(crate) struct Generate<'a> {
     sampling_params: SamplingParams<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     cache_salt: Option<&'a str>,
+    /// A form is about the first token on; where the server has a reasoning parser it would wait for its end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_ended: Option<bool>,
     stream: bool,
     stream_options: StreamOptions,
 }
@@ -51,6 +59,19 @@ pub(crate) struct Sampling<'a> {
     skip_special_tokens: bool,
     include_stop_str_in_output: bool,
     ignore_eos: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_outputs: Option<Structured<'a>>,
+}
+
+/// One of these.
+#[derive(Serialize)]
+#[serde(rename_all = "snake_case")]
+enum Structured<'a> {
+    Json(&'a RawValue),
+    Regex(&'a str),
+    Grammar(&'a str),
+    /// As text.
+    StructuralTag(Cow<'a, str>),
 }
 
 #[derive(Serialize)]
@@ -75,8 +96,16 @@ pub(crate) struct Complete<'a> {
 }
 
 impl<'a> Sampling<'a> {
-    pub(crate) fn new(params: &'a Params) -> Self {
-        Self {
+    /// # Errors
+    /// [`EngineError::Refused`] for a form that is malformed.
+    pub(crate) fn new(params: &'a Params) -> Result<Self, EngineError> {
+        let structured = params.form.as_deref().map(Spelt::new).transpose()?.map(|form| match form {
+            Spelt::Json(schema) => Structured::Json(schema),
+            Spelt::Regex(pattern) => Structured::Regex(pattern),
+            Spelt::Grammar(grammar) => Structured::Grammar(grammar),
+            Spelt::Tag(tag) => Structured::StructuralTag(tag),
+        });
+        Ok(Self {
             max_tokens: params.max_tokens,
             temperature: params.temperature,
             top_p: params.top_p,
@@ -93,43 +122,59 @@ impl<'a> Sampling<'a> {
             skip_special_tokens: false,
             include_stop_str_in_output: true,
             ignore_eos: false,
-        }
+            structured_outputs: structured,
+        })
     }
 }
 
 impl<'a> Generate<'a> {
-    pub(crate) fn new(id: AttemptId, model: &'a str, prompt: &'a Prompt, params: &'a Params) -> Self {
-        Self {
+    /// # Errors
+    /// As [`Sampling::new`].
+    pub(crate) fn new(
+        id: AttemptId,
+        model: &'a str,
+        prompt: &'a Prompt,
+        params: &'a Params,
+    ) -> Result<Self, EngineError> {
+        Ok(Self {
             request_id: id.to_string(),
             model,
             token_ids: &prompt.ids,
             sampling_params: SamplingParams {
-                shared: Sampling::new(params),
+                shared: Sampling::new(params)?,
                 logprobs: params.top_logprobs,
                 detokenize: !params.stop.is_empty(),
                 n: 1,
                 routed_experts_prompt_start: prompt.experts_from,
             },
             cache_salt: prompt.salt.as_deref(),
+            reasoning_ended: params.form.is_some().then_some(true),
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-        }
+        })
     }
 }
 
 impl<'a> Complete<'a> {
-    pub(crate) fn new(id: AttemptId, model: &'a str, prompt: &'a Prompt, params: &'a Params) -> Self {
-        Self {
+    /// # Errors
+    /// As [`Sampling::new`].
+    pub(crate) fn new(
+        id: AttemptId,
+        model: &'a str,
+        prompt: &'a Prompt,
+        params: &'a Params,
+    ) -> Result<Self, EngineError> {
+        Ok(Self {
             request_id: id.to_string(),
             model,
             prompt: &prompt.ids,
-            sampling: Sampling::new(params),
+            sampling: Sampling::new(params)?,
             logprobs: params.top_logprobs,
             cache_salt: prompt.salt.as_deref(),
             return_token_ids: true,
             return_weight_versions: true,
             stream: true,
             stream_options: StreamOptions { include_usage: true },
-        }
+        })
     }
 }

@@ -9,6 +9,7 @@
 )]
 
 mod control;
+mod forms;
 mod pool;
 mod replies;
 mod samples;

@@ -25,7 +25,7 @@ use crate::parser::{Grammar, TurnParser};
 use crate::registry::{channels, parsers};
 use crate::script::Script;
 use crate::{
-    Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene, Source,
+    Extension, Family, FamilyError, Junction, Options, Outline, Parser, RenderError, Rendered, Scene, Source,
 };
 use engine::Engine;
 use guard::Guard;
@@ -165,6 +165,13 @@ impl Family for Templated {
         }
         let (tokenizer, grammar) = (Arc::clone(&self.tokenizer), Arc::clone(&self.grammar));
         Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, false, call_prefix))
+    }
+
+    fn outline(&self, _scene: Scene<'_>, start: StartState) -> Outline {
+        if self.channels.is_some() {
+            return Outline::UNSAID;
+        }
+        Outline::new(&self.grammar, &*self.tokenizer, start, true)
     }
 
     fn reply(

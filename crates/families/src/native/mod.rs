@@ -24,7 +24,9 @@ pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
 use crate::arguments::Arguments;
 use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
-use crate::{Extension, Family, FamilyError, Junction, Options, Parser, RenderError, Rendered, Scene};
+use crate::{
+    Extension, Family, FamilyError, Junction, Options, Outline, Parser, RenderError, Rendered, Scene,
+};
 
 /// What a family says in its own words.
 pub(crate) trait Format: Send + Sync {
@@ -277,6 +279,13 @@ impl Family for Native {
         }
         let closed = start == StartState::Content && !self.thinks(scene);
         Box::new(TurnParser::new(tokenizer, grammar, start, &scene.setup.tools, closed, call_prefix))
+    }
+
+    fn outline(&self, scene: Scene<'_>, start: StartState) -> Outline {
+        if self.format.channels().is_some() {
+            return Outline::UNSAID;
+        }
+        Outline::new(&self.grammar, &*self.tokenizer, start, self.thinks(scene))
     }
 
     fn reply(

@@ -39,7 +39,7 @@ impl Feed {
     }
 
     pub(super) fn push(&mut self, id: TokenId, out: &mut dyn FnMut(Piece<'_>)) {
-        if self.grammar.stop.contains(&id) {
+        if self.stops(id) {
             return;
         }
         let mark = self.grammar.ids.iter().find(|(known, _)| *known == id).map(|(_, mark)| *mark);
@@ -50,6 +50,11 @@ impl Feed {
         self.scratch.clear();
         self.utf8.push(self.tokenizer.bytes(id), &mut self.scratch);
         self.texts.push(&self.scratch, out);
+    }
+
+    /// Whether a token ends the turn and says nothing.
+    pub(super) fn stops(&self, id: TokenId) -> bool {
+        self.grammar.stop.contains(&id)
     }
 
     /// Lets go of what was waiting for more.

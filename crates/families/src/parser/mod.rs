@@ -30,6 +30,8 @@ use turn::Turn;
 pub(crate) struct TurnParser {
     feed: Feed,
     turn: Turn,
+    /// Tokens of reasoning so far.
+    reasoning: usize,
 }
 
 impl TurnParser {
@@ -46,7 +48,7 @@ impl TurnParser {
         let mut turn = Turn::new(Arc::clone(&grammar), Types::of(tools), start, call_prefix);
         turn.begun |= closed;
         turn.bare = !tools.is_empty() && grammar.calling.is_some_and(|c| c.format.ends_with_turn());
-        Self { feed: Feed::new(tokenizer, grammar, !tools.is_empty()), turn }
+        Self { feed: Feed::new(tokenizer, grammar, !tools.is_empty()), turn, reasoning: 0 }
     }
 }
 
@@ -54,13 +56,16 @@ impl Parser for TurnParser {
     fn push(&mut self, ids: &[TokenId], out: &mut Vec<Part>) {
         self.turn.begin(out);
         for id in ids {
+            let before = self.turn.is_reasoning();
             self.feed.push(*id, &mut |piece| self.turn.take(piece, out));
+            let reasons = (before || self.turn.is_reasoning()) && !self.feed.stops(*id);
+            self.reasoning += usize::from(reasons);
         }
     }
 
     fn finish(mut self: Box<Self>, out: &mut Vec<Part>) -> Parsed {
         self.turn.begin(out);
         self.feed.finish(&mut |piece| self.turn.take(piece, out));
-        self.turn.finish(out)
+        Parsed { reasoning_tokens: self.reasoning, ..self.turn.finish(out) }
     }
 }

@@ -134,6 +134,11 @@ impl Turn {
         }
     }
 
+    /// Whether it is inside its reasoning.
+    pub(super) fn is_reasoning(&self) -> bool {
+        matches!(self.at, At::Reasoning { .. })
+    }
+
     /// Whether nothing came yet.
     fn is_fresh(&self) -> bool {
         self.content.is_empty() && self.reasoning.is_empty() && self.calls.is_empty()
@@ -174,7 +179,7 @@ impl Turn {
         }
         message.reasoning = Some(self.reasoning).filter(|text| !text.is_empty());
         message.tool_calls = self.calls;
-        Parsed { message, flaws: self.flaws }
+        Parsed { message, flaws: self.flaws, reasoning_tokens: 0 }
     }
 
     /// Settles what was waiting when the turn ended.

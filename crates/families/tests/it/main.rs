@@ -16,6 +16,7 @@ mod gguf;
 mod goldens;
 mod loading;
 mod native;
+mod outline;
 mod parity;
 mod parsing;
 mod promises;

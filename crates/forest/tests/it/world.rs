@@ -170,6 +170,7 @@ pub(crate) fn generated(ids: Vec<TokenId>, reply: &Reply) -> Generated {
         speculation: None,
         retractions: 0,
         attempts: 1,
+        reasoning_tokens: 0,
     }
 }
 

@@ -3,14 +3,14 @@
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::response::Response;
 use serde::Serialize;
 use verbatim_dialects::anthropic::Request;
 use verbatim_session::{Session, TurnError};
 
-use crate::access::Caller;
+use crate::access::Addressed;
 use crate::error::AnthropicError;
 use crate::{ApiError, App, error};
 
@@ -19,28 +19,18 @@ struct Counted {
     input_tokens: usize,
 }
 
-/// `POST /sessions/{session}/v1/messages/count_tokens`.
-pub(crate) async fn count_by_path(
+/// `POST /v1/messages/count_tokens`, and the same below a session's path.
+pub(crate) async fn count(
     State(app): State<App>,
-    Path(token): Path<String>,
+    session: Result<Addressed, ApiError>,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AnthropicError> {
-    let session = app.sessions.get(&token)?;
-    Ok(count(&app, &session, &body?).await?)
-}
-
-/// `POST /v1/messages/count_tokens` with the session's token as the API key.
-pub(crate) async fn count_by_key(
-    State(app): State<App>,
-    caller: Caller,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, AnthropicError> {
-    let session = app.keyed(&caller)?;
-    Ok(count(&app, &session, &body?).await?)
+    let Addressed(session) = session?;
+    Ok(counted(&app, &session, &body?).await?)
 }
 
 /// What the conversation would be rendered to, had it been sent as a turn to this session.
-async fn count(app: &App, session: &Arc<Session>, body: &Bytes) -> Result<Response, ApiError> {
+async fn counted(app: &App, session: &Arc<Session>, body: &Bytes) -> Result<Response, ApiError> {
     let request = Request::parse(body).map_err(TurnError::from)?;
     let input_tokens = app.sessions.count(session, &request).await?;
     Ok(error::json(Counted { input_tokens }))

@@ -1,4 +1,4 @@
-//! Anthropic Messages, by path or by key.
+//! Anthropic Messages.
 
 mod count;
 mod stream;
@@ -6,39 +6,28 @@ mod stream;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::anthropic::{self, Reply, Request};
-use verbatim_session::{Asked, Session, TurnError};
+use verbatim_session::{Asked, Prompted, Session, TurnError};
 
-pub(crate) use self::count::{count_by_key, count_by_path};
-use crate::access::Caller;
+pub(crate) use self::count::count;
+use crate::access::Addressed;
 use crate::error::AnthropicError;
 use crate::reply::{counts, wait};
 use crate::sent::sent;
 use crate::{ApiError, App, error};
 
-/// `POST /sessions/{session}/v1/messages`.
-pub(crate) async fn by_path(
+/// `POST /v1/messages`, and the same below a session's path.
+pub(crate) async fn turn(
     State(app): State<App>,
-    Path(token): Path<String>,
+    session: Result<Addressed, ApiError>,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, AnthropicError> {
-    let session = app.sessions.get(&token)?;
-    Ok(respond(&app, &session, &headers, body?).await?)
-}
-
-/// `POST /v1/messages` with the session's token as the API key.
-pub(crate) async fn by_key(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, AnthropicError> {
-    let session = app.keyed(&caller)?;
+    let Addressed(session) = session?;
     Ok(respond(&app, &session, &headers, body?).await?)
 }
 
@@ -51,7 +40,7 @@ async fn respond(
     let (reply, model, stream, shows_thinking) = {
         let mut request = Request::parse(&body).map_err(TurnError::from)?;
         let asked = Asked {
-            wire: &request,
+            prompt: Prompted::Messages(&request),
             sampling: &request.sampling,
             lost: request.lost.clone(),
             response_prefix: anthropic::PREFIX,

@@ -1,4 +1,4 @@
-//! Chat Completions, by path or by key.
+//! Chat Completions.
 
 mod logprobs;
 mod stream;
@@ -7,37 +7,25 @@ mod whole;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::chat::Request;
-use verbatim_session::{Asked, Session};
+use verbatim_session::{Asked, Prompted, Session};
 
-use crate::access::Caller;
+use crate::access::Addressed;
 use crate::reply::now;
 use crate::sent::sent;
 use crate::{ApiError, App};
 
-/// `POST /sessions/{session}/v1/chat/completions`.
-pub(crate) async fn by_path(
+/// `POST /v1/chat/completions`, and the same below a session's path.
+pub(crate) async fn turn(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Addressed(session): Addressed,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let session = app.sessions.get(&token)?;
-    complete(&app, &session, &headers, body?).await
-}
-
-/// `POST /v1/chat/completions` with the session's token as the API key.
-pub(crate) async fn by_key(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, ApiError> {
-    let session = app.keyed(&caller)?;
     complete(&app, &session, &headers, body?).await
 }
 
@@ -60,7 +48,7 @@ async fn complete(
             logprobs: request.sampling.logprobs,
         };
         let asked = Asked {
-            wire: &request,
+            prompt: Prompted::Messages(&request),
             sampling: &request.sampling,
             lost: request.lost.clone(),
             response_prefix: "chatcmpl-",

@@ -7,6 +7,7 @@ use verbatim_families::Part;
 use verbatim_session::{Committed, Reply, SampledToken};
 
 use super::{Shape, logprobs};
+use crate::reply::counts;
 use crate::sse::{self, Teller};
 use crate::{ApiError, App};
 
@@ -41,7 +42,7 @@ impl Teller for Writer {
     fn committed(&mut self, committed: &Committed) -> Vec<Frame> {
         let generated = &committed.turn.generated;
         let logprobs = self.logprobs();
-        let usage = Usage::new(committed.prompt_tokens, generated.sampled.len(), generated.cached_tokens);
+        let usage = Usage::new(counts(committed));
         let mut last = vec![self.chunks.finished(generated.finish, logprobs)];
         last.extend(self.chunks.usage(usage));
         last.push("[DONE]".to_owned());

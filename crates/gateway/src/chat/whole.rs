@@ -7,7 +7,7 @@ use verbatim_session::{Committed, Reply};
 
 use super::{Shape, logprobs};
 use crate::miles::MetaInfo;
-use crate::reply::wait;
+use crate::reply::{counts, wait};
 use crate::{ApiError, App, error};
 
 /// Waits for the commit and replies.
@@ -48,6 +48,5 @@ pub(super) async fn as_one_chunk(reply: Reply, shape: Shape) -> Result<Response,
 }
 
 fn usage(committed: &Committed) -> Usage {
-    let generated = &committed.turn.generated;
-    Usage::new(committed.prompt_tokens, generated.sampled.len(), generated.cached_tokens)
+    Usage::new(counts(committed))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 use verbatim_chat::{Message, Setup};
+use verbatim_dialects::Counts;
 use verbatim_dialects::chat::{Completion, Usage, spell};
 use verbatim_forest::{Forest, Generation, Segment};
 use verbatim_tokens::TokenId;
@@ -69,7 +70,12 @@ fn request(
 }
 
 fn record(model: &str, request: Value, ids: &[TokenId], generation: &Generation, replay: bool) -> Value {
-    let usage = Usage::new(ids.len(), generation.sampled.len(), generation.cached_tokens);
+    let usage = Usage::new(Counts {
+        prompt: ids.len(),
+        sampled: generation.sampled.len(),
+        cached: generation.cached_tokens.unwrap_or_default(),
+        reasoning: generation.reasoning_tokens,
+    });
     let created = generation.at / 1000;
     let reply = Completion::new(
         &generation.response,

@@ -80,6 +80,10 @@ pub(super) const ROUTES: &[Route] = &[
     route("post", "/v1/chat/completions", "chat_by_key", Session, "A turn in Chat Completions")
         .takes("Chat")
         .gives("200", Answer::Reply),
+    route("post", "/v1/completions", "complete_by_key", Session, "A turn after a prompt of the client's own")
+        .takes("Completions")
+        .gives("200", Answer::Reply),
+    route("post", "/v1/tokens", "tokens_by_key", Session, "The same, ids for ids").takes("Tokens"),
     route("post", "/v1/responses", "respond_by_key", Session, "A turn in Responses")
         .takes("Responses")
         .gives("200", Answer::Reply),
@@ -101,6 +105,16 @@ pub(super) const ROUTES: &[Route] = &[
     route("post", "/sessions/{session}/v1/chat/completions", "chat", Open, "A turn in Chat Completions")
         .takes("Chat")
         .gives("200", Answer::Reply),
+    route(
+        "post",
+        "/sessions/{session}/v1/completions",
+        "complete",
+        Open,
+        "A turn after a prompt of one's own",
+    )
+    .takes("Completions")
+    .gives("200", Answer::Reply),
+    route("post", "/sessions/{session}/v1/tokens", "tokens", Open, "The same, ids for ids").takes("Tokens"),
     route("post", "/sessions/{session}/v1/responses", "respond", Open, "A turn in Responses")
         .takes("Responses")
         .gives("200", Answer::Reply),

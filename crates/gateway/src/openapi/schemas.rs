@@ -13,6 +13,7 @@ pub(super) fn all() -> Value {
     let roles = json!({"enum": ["system", "developer", "user", "assistant", "tool"]});
     let message =
         json!({"type": "object", "required": ["role"], "properties": {"role": roles, "content": {}}});
+    let choice = json!({"type": ["string", "object", "null"]});
     let closed = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required, "additionalProperties": false});
     let open = |properties: Value, required: Value| json!({"type": "object", "properties": properties, "required": required});
     json!({
@@ -28,15 +29,27 @@ pub(super) fn all() -> Value {
             "messages": {"type": "array", "items": message}, "model": text, "stream": flag,
             "tools": {"type": "array", "items": object}, "max_tokens": count, "temperature": number,
             "top_p": number, "stop": {"type": ["string", "array", "null"]}, "logprobs": flag, "seed": count,
+            "tool_choice": choice, "parallel_tool_calls": flag, "response_format": object,
         }), json!(["messages"])),
+        "Completions": open(json!({
+            "prompt": {"type": ["string", "array"]}, "model": text, "stream": flag, "max_tokens": count,
+            "temperature": number, "logprobs": {"type": ["integer", "null"], "minimum": 0, "maximum": 20},
+            "stop": {"type": ["string", "array", "null"]}, "return_token_ids": flag, "seed": count,
+        }), json!(["prompt"])),
+        "Tokens": open(json!({
+            "input_ids": {"type": "array", "items": count}, "max_tokens": count, "temperature": number,
+            "top_logprobs": count, "stop_token_ids": {"type": "array", "items": count}, "seed": count,
+        }), json!(["input_ids"])),
         "Responses": open(json!({
             "input": {"type": ["string", "array"]}, "instructions": {"type": ["string", "null"]}, "model": text,
             "stream": flag, "tools": {"type": "array", "items": object}, "max_output_tokens": count,
-            "previous_response_id": {"type": ["string", "null"]},
+            "previous_response_id": {"type": ["string", "null"]}, "tool_choice": choice, "parallel_tool_calls": flag,
+            "text": object,
         }), json!([])),
         "Messages": open(json!({
             "messages": {"type": "array", "items": message}, "max_tokens": count, "model": text,
             "system": {"type": ["string", "array"]}, "stream": flag, "tools": {"type": "array", "items": object},
+            "tool_choice": object, "output_config": object, "output_format": object,
         }), json!(["messages", "max_tokens"])),
         "Count": open(json!({
             "messages": {"type": "array", "items": message}, "model": text, "system": {"type": ["string", "array"]},

@@ -1,4 +1,4 @@
-//! OpenAI Responses, by path or by key.
+//! OpenAI Responses.
 
 mod stored;
 mod stream;
@@ -6,38 +6,26 @@ mod stream;
 use std::sync::Arc;
 
 use axum::body::Bytes;
+use axum::extract::State;
 use axum::extract::rejection::BytesRejection;
-use axum::extract::{Path, State};
 use axum::http::HeaderMap;
 use axum::response::Response;
 use verbatim_dialects::responses::{self, Request};
-use verbatim_session::{Asked, Session, TurnError};
+use verbatim_session::{Asked, Prompted, Session, TurnError};
 
-pub(crate) use self::stored::{show_by_key, show_by_path};
-use crate::access::Caller;
+pub(crate) use self::stored::show;
+use crate::access::Addressed;
 use crate::reply::{counts, now, wait};
 use crate::sent::sent;
 use crate::{ApiError, App, error};
 
-/// `POST /sessions/{session}/v1/responses`.
-pub(crate) async fn by_path(
+/// `POST /v1/responses`, and the same below a session's path.
+pub(crate) async fn turn(
     State(app): State<App>,
-    Path(token): Path<String>,
+    Addressed(session): Addressed,
     headers: HeaderMap,
     body: Result<Bytes, BytesRejection>,
 ) -> Result<Response, ApiError> {
-    let session = app.sessions.get(&token)?;
-    respond(&app, &session, &headers, body?).await
-}
-
-/// `POST /v1/responses` with the session's token as the API key.
-pub(crate) async fn by_key(
-    State(app): State<App>,
-    caller: Caller,
-    headers: HeaderMap,
-    body: Result<Bytes, BytesRejection>,
-) -> Result<Response, ApiError> {
-    let session = app.keyed(&caller)?;
     respond(&app, &session, &headers, body?).await
 }
 
@@ -51,7 +39,7 @@ async fn respond(
     let (reply, echo, stream) = {
         let request = Request::parse(&body, &app.model).map_err(TurnError::from)?;
         let asked = Asked {
-            wire: &request,
+            prompt: Prompted::Messages(&request),
             sampling: &request.sampling,
             lost: request.lost.clone(),
             response_prefix: responses::PREFIX,

@@ -4,34 +4,31 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::Response;
+use serde::Deserialize;
 use verbatim_dialects::Counts;
 use verbatim_dialects::responses::{self, Echo};
 use verbatim_session::Session;
 
-use crate::access::Caller;
+use crate::access::Addressed;
 use crate::{ApiError, App, error};
 
-/// `GET /sessions/{session}/v1/responses/{id}`.
-pub(crate) async fn show_by_path(
-    State(app): State<App>,
-    Path((token, id)): Path<(String, String)>,
-) -> Result<Response, ApiError> {
-    let session = app.sessions.get(&token)?;
-    show(&app, &session, &id)
+/// Which reply a path names.
+#[derive(Deserialize)]
+pub(crate) struct Named {
+    id: String,
 }
 
-/// `GET /v1/responses/{id}` with the session's token as the API key.
-pub(crate) async fn show_by_key(
+/// `GET /v1/responses/{id}`, and the same below a session's path.
+pub(crate) async fn show(
     State(app): State<App>,
-    Path(id): Path<String>,
-    caller: Caller,
+    Addressed(session): Addressed,
+    Path(Named { id }): Path<Named>,
 ) -> Result<Response, ApiError> {
-    let session = app.keyed(&caller)?;
-    show(&app, &session, &id)
+    stored(&app, &session, &id)
 }
 
 /// The reply as its turn has it; of its request nothing is kept that is not in the conversation.
-fn show(app: &App, session: &Arc<Session>, id: &str) -> Result<Response, ApiError> {
+fn stored(app: &App, session: &Arc<Session>, id: &str) -> Result<Response, ApiError> {
     let found = session.with_forest(|forest| {
         let mut nodes = forest.nodes().rev();
         nodes.find_map(|(_, node)| {
@@ -41,6 +38,7 @@ fn show(app: &App, session: &Arc<Session>, id: &str) -> Result<Response, ApiErro
                 prompt: node.path_tokens().saturating_sub(sampled),
                 sampled,
                 cached: turn.cached_tokens.unwrap_or_default(),
+                reasoning: turn.reasoning_tokens,
             };
             Some((Arc::clone(&turn.message), turn.finish, turn.at / 1000, counts))
         })

@@ -88,6 +88,29 @@ async fn what_was_there_is_there() {
 }
 
 #[tokio::test]
+async fn a_turn_after_ids_comes_back_and_is_gone_on_with() {
+    let folder = tempfile::tempdir().unwrap();
+    let server = on(folder.path(), &["one"]).await;
+    let token = server.open(json!({})).await;
+    let (status, first) = server.post(&token, "tokens", &json!({"input_ids": [9, 8]})).await;
+    assert_eq!(status, StatusCode::OK, "{first}");
+    let crashed = image(folder.path());
+    let again = on(crashed.path(), &["two"]).await;
+    assert_eq!(all_of(&again, &token).await, all_of(&server, &token).await);
+    let said: Vec<u32> = serde_json::from_value(first["output_ids"].clone()).unwrap();
+    let longer = [&[9, 8][..], &said, &[5]].concat();
+    let (status, reply) = again.post(&token, "tokens", &json!({"input_ids": longer})).await;
+    assert_eq!(status, StatusCode::OK, "{reply}");
+    let session = again.sessions.get(&token).unwrap();
+    let nodes = |of_roots: bool| {
+        session.with_forest(|forest| {
+            forest.nodes().filter(|(_, node)| !of_roots || node.parent.is_none()).count()
+        })
+    };
+    assert_eq!((nodes(false), nodes(true)), (4, 1), "two turns in one root");
+}
+
+#[tokio::test]
 async fn a_reply_that_was_lost_comes_when_it_is_asked_for_again() {
     let folder = tempfile::tempdir().unwrap();
     let server = on(folder.path(), &["one", "two"]).await;

@@ -15,7 +15,9 @@ use verbatim_engine::Prompt;
 use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
 use verbatim_forest::{Conflict, Lineage, Refusal};
-use verbatim_session::{Asked, Committed, OpenOptions, Session, Sessions, Settings, TurnError, TurnEvent};
+use verbatim_session::{
+    Asked, Committed, OpenOptions, Prompted, Session, Sessions, Settings, TurnError, TurnEvent,
+};
 use verbatim_tokens::TokenId;
 
 use crate::support::{family, text, user};
@@ -90,7 +92,7 @@ async fn take(
     let request = Request::parse(body.as_bytes()).unwrap();
     let asked = Asked {
         sent: verbatim_session::Sent::default(),
-        wire: &request,
+        prompt: Prompted::Messages(&request),
         sampling: &request.sampling,
         lost: Vec::new(),
         response_prefix: "chatcmpl-",

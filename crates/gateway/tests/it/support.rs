@@ -16,7 +16,7 @@ use verbatim_families::{Family, Scene, StartState, load};
 use verbatim_gateway::{Access, App, Hooks, Limits, Metrics, router, serve};
 use verbatim_journal::{Journal, Options};
 use verbatim_session::{Sessions, Settings};
-use verbatim_tokenizer::HfTokenizer;
+use verbatim_tokenizer::{HfTokenizer, SpecialSplitter};
 use verbatim_tokens::TokenId;
 
 /// The family of all tests, its tokenizer loaded once.
@@ -79,6 +79,8 @@ pub(crate) struct Setting {
     pub(crate) access: Access,
     pub(crate) hooks: Arc<Hooks>,
     pub(crate) one_chunk: bool,
+    /// Whether the engine can hold a reply to a form.
+    pub(crate) forms: bool,
     pub(crate) limits: Limits,
     /// Where its sessions are kept, in small segments.
     pub(crate) journal: Option<PathBuf>,
@@ -95,6 +97,7 @@ impl Default for Setting {
             access: Access::default(),
             hooks: Arc::default(),
             one_chunk: false,
+            forms: false,
             limits: Limits::default(),
             journal: None,
         }
@@ -136,7 +139,15 @@ impl Server {
             log.lock().unwrap().push(Attempt { prompt, said: line.ids.clone(), salt });
             line
         };
-        let engine = SimEngine::new(setting.options, script);
+        let engine = match setting.forms {
+            false => SimEngine::new(setting.options, script),
+            true => {
+                let tokenizer = Arc::clone(family().tokenizer());
+                let splitter = SpecialSplitter::new(tokenizer.as_ref(), |added| !added.control);
+                let speller = move |text: &str| splitter.encode(tokenizer.as_ref(), text);
+                SimEngine::with_speller(setting.options, script, Arc::new(speller))
+            }
+        };
         let metrics = Arc::new(Metrics::default());
         let events = Arc::new(Recorder::default());
         let observers = Observers::new([metrics.clone() as Arc<dyn Observer>, events.clone()]);

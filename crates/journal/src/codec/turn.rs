@@ -16,8 +16,8 @@ use crate::{JournalError, Kept};
 pub struct TurnRecord {
     /// The turn.
     pub turn: Arc<TurnCommitted>,
-    /// The bytes of the request that led to it.
-    pub bytes: Chain,
+    /// The bytes of the request that led to it; none of one that is ids.
+    pub bytes: Option<Chain>,
     /// How its request is known again.
     pub sent: Option<SentRecord>,
     /// The tokens that the model read.
@@ -50,6 +50,8 @@ struct Wire {
     response: String,
     temperature: f32,
     cached_tokens: Option<u32>,
+    #[serde(default)]
+    reasoning_tokens: usize,
     experts: Option<Shape>,
     indexer: Option<Shape>,
     speculation: Option<Speculation>,
@@ -57,7 +59,7 @@ struct Wire {
     attempts: u32,
     at: u64,
     timings: Timings,
-    bytes: Chain,
+    bytes: Option<Chain>,
     sent: Option<SentRecord>,
     prompt_tokens: usize,
     stop: Option<String>,
@@ -74,6 +76,7 @@ enum WireObserved {
         trim: usize,
         start: StartState,
     },
+    Ids(Bytes),
 }
 
 /// A payload without its bytes, which lie beside the journal.
@@ -94,10 +97,12 @@ impl TurnRecord {
         let Generated { sampled, message, finish, response, temperature, cached_tokens, .. } =
             &self.turn.generated;
         let Generated { experts, indexer, speculation, retractions, attempts, .. } = &self.turn.generated;
+        let reasoning_tokens = self.turn.generated.reasoning_tokens;
         let payloads =
             [experts, indexer].into_iter().flatten().map(|replay| replay.bytes().clone()).collect();
         let observed = match &self.turn.observed {
             Observed::Shared(node) => WireObserved::Shared(*node),
+            Observed::Ids(ids) => WireObserved::Ids(ids::write(ids)),
             Observed::New { setup, messages, ids, trim, start } => WireObserved::New {
                 setup: setup.clone(),
                 messages: messages.clone(),
@@ -118,6 +123,7 @@ impl TurnRecord {
             response: response.clone(),
             temperature: *temperature,
             cached_tokens: *cached_tokens,
+            reasoning_tokens,
             experts: experts.as_deref().map(Shape::of),
             indexer: indexer.as_deref().map(Shape::of),
             speculation: *speculation,
@@ -163,6 +169,7 @@ impl TurnRecord {
         let sampled = sampled.map_err(|error| broken(error.to_string()))?;
         let observed = match wire.observed {
             WireObserved::Shared(node) => Observed::Shared(node),
+            WireObserved::Ids(ids) => Observed::Ids(ids::read(&ids).into()),
             WireObserved::New { setup, messages, ids, trim, start } => {
                 Observed::New { setup, messages, ids: ids::read(&ids).into(), trim, start }
             }
@@ -179,6 +186,7 @@ impl TurnRecord {
             speculation: wire.speculation,
             retractions: wire.retractions,
             attempts: wire.attempts,
+            reasoning_tokens: wire.reasoning_tokens,
         };
         let turn = TurnCommitted {
             session: session.clone(),
@@ -257,7 +265,8 @@ mod tests {
                 start: StartState::default(),
             }
         });
-        prop_oneof![any::<u32>().prop_map(|node| Observed::Shared(NodeId(node))), new]
+        let own = ids().prop_map(|ids| Observed::Ids(tokens(&ids).into()));
+        prop_oneof![any::<u32>().prop_map(|node| Observed::Shared(NodeId(node))), own, new]
     }
 
     fn replay() -> impl Strategy<Value = Option<Arc<Replay>>> {
@@ -290,6 +299,7 @@ mod tests {
             finish in prop::sample::select(vec![Finish::Stop, Finish::Length]), small in any::<[u8; 4]>(),
         ) -> TurnRecord {
             let [cached, retractions, attempts, prompt] = small;
+            let by_ids = matches!(observed, Observed::Ids(_));
             let generated = Generated {
                 sampled,
                 message: Arc::new(message(text)),
@@ -302,12 +312,13 @@ mod tests {
                 speculation: Some(Speculation::default()),
                 retractions: retractions.into(),
                 attempts: attempts.into(),
+                reasoning_tokens: retractions.into(),
             };
             let (session, parent) = (SessionId::new("s-1"), parent.map(NodeId));
             let turn = TurnCommitted { session, parent, observed, generated, at, timings: Timings::default() };
             TurnRecord {
                 turn: Arc::new(turn),
-                bytes: Chain::from_key(Key(body)),
+                bytes: (!by_ids).then(|| Chain::from_key(Key(body))),
                 sent: is_sent.then_some(SentRecord { body: Key(!body), key }),
                 prompt_tokens: prompt.into(),
                 stop,

@@ -144,6 +144,7 @@ impl Grove {
             Observed::Shared(node) => {
                 (self.forest.gather(*node), self.forest.node(*node).unwrap().ids().len())
             }
+            Observed::Ids(_) => panic!("a grove is of messages"),
             Observed::New { ids, .. } => {
                 let mut before = parent.map(|parent| self.forest.gather(parent)).unwrap_or_default();
                 before.truncate(before.len() - trim);
@@ -191,6 +192,7 @@ fn generated(said: &[Token], end: End, response: String) -> Generated {
         speculation: None,
         retractions: 0,
         attempts: 1,
+        reasoning_tokens: 0,
     }
 }
 

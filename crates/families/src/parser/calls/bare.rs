@@ -65,6 +65,10 @@ impl CallFormat for Bare {
         (!calls.is_empty()).then_some(calls)
     }
 
+    fn around(&self, name: &str) -> Option<(String, &'static str)> {
+        Some((format!("{{\"name\": \"{name}\", \"parameters\": "), "}"))
+    }
+
     fn write(&self, call: &Written<'_>, out: &mut String) {
         out.push_str(if call.nth > 0 { ";" } else { "" });
         out.push_str("{\"name\": \"");

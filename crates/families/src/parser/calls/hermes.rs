@@ -47,6 +47,10 @@ impl CallFormat for Hermes {
         valid.then(|| vec![Call { id: None, name: shape.name, arguments: arguments.to_owned() }])
     }
 
+    fn around(&self, name: &str) -> Option<(String, &'static str)> {
+        Some((format!("\n{{\"name\": \"{name}\", \"arguments\": "), "}\n"))
+    }
+
     fn write(&self, call: &Written<'_>, out: &mut String) {
         out.push_str("\n{\"name\": \"");
         out.push_str(call.name);

@@ -41,6 +41,10 @@ impl CallFormat for Mistral {
         valid.then(|| vec![Call { id: None, name: name.to_owned(), arguments: arguments.to_owned() }])
     }
 
+    fn around(&self, name: &str) -> Option<(String, &'static str)> {
+        Some((format!("{name}{ARGS}"), ""))
+    }
+
     fn write(&self, call: &Written<'_>, out: &mut String) {
         out.push_str(call.name);
         out.push_str(ARGS);

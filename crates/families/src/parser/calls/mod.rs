@@ -109,6 +109,12 @@ pub(crate) trait CallFormat: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// What stands, within the marks, before and after arguments that are one JSON object; `None` where a call
+    /// cannot be written so. The name is plain.
+    fn around(&self, _name: &str) -> Option<(String, &'static str)> {
+        None
+    }
+
     /// Reads what stands between the marks; `None` where it is no call.
     fn read(&self, body: Body<'_>, types: &Types) -> Option<Vec<Call>>;
 

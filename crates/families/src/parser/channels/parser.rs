@@ -62,6 +62,8 @@ pub(crate) struct ChannelParser {
     content: String,
     calls: Vec<ToolCall>,
     flaws: Vec<Flaw>,
+    /// Tokens of reasoning so far.
+    reasons: usize,
     /// How many parts were told in earlier steps.
     told: usize,
 }
@@ -84,8 +86,13 @@ impl ChannelParser {
             content: String::new(),
             calls: Vec::new(),
             flaws: Vec::new(),
+            reasons: 0,
             told: 0,
         }
+    }
+
+    fn is_reasoning(&self) -> bool {
+        matches!(self.at, At::Body { kind: Kind::Reasoning, .. })
     }
 
     fn take(&mut self, id: TokenId, out: &mut Vec<Part>) {
@@ -193,7 +200,12 @@ impl ChannelParser {
 impl Parser for ChannelParser {
     fn push(&mut self, ids: &[TokenId], out: &mut Vec<Part>) {
         self.told = out.len();
-        ids.iter().for_each(|id| self.take(*id, out));
+        for id in ids {
+            let before = self.is_reasoning();
+            self.take(*id, out);
+            let reasons = before || self.is_reasoning();
+            self.reasons += usize::from(reasons && !matches!(self.cuts.get(*id), Some(Cut::Stop)));
+        }
     }
 
     fn finish(mut self: Box<Self>, out: &mut Vec<Part>) -> Parsed {
@@ -216,6 +228,6 @@ impl Parser for ChannelParser {
         }
         message.reasoning = Some(self.reasoning).filter(|text| !text.is_empty());
         message.tool_calls = self.calls;
-        Parsed { message, flaws: self.flaws }
+        Parsed { message, flaws: self.flaws, reasoning_tokens: self.reasons }
     }
 }
