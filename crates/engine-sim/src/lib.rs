@@ -13,4 +13,4 @@ mod script;
 pub use engine::{SimEngine, SimOptions};
 pub use fault::Fault;
 pub use latency::Latency;
-pub use script::{Drawn, Line, Playbook, Script};
+pub use script::{Caller, Drawn, Line, Playbook, Script};

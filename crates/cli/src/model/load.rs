@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::json;
+use verbatim_chat::{Arguments, Message, Role, Setup, Tool, ToolCall};
 use verbatim_engine::{Engine, probe};
-use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
+use verbatim_engine_sim::{Caller, Drawn, Latency, SimEngine, SimOptions};
 use verbatim_families::{Family, Scene};
 use verbatim_tokenizer::{HfTokenizer, Tokenizer};
 use verbatim_tokens::TokenId;
@@ -49,7 +51,10 @@ pub(crate) async fn load(config: &Config) -> anyhow::Result<Loaded> {
         _ => (None, files(&path)?),
     };
     let family = speak(config, &config.engine.model, files)?;
-    let engine = engine.unwrap_or_else(|| Arc::new(sim(&config.engine, family.as_ref())));
+    let engine = match engine {
+        Some(engine) => engine,
+        None => Arc::new(sim(&config.engine, family.as_ref())?),
+    };
     check(engine.as_ref(), family.as_ref()).await?;
     let model = match kind {
         EngineKind::Embedded => config.engine.model.clone(),
@@ -105,8 +110,8 @@ pub(super) fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
 
 /// A plain question, rendered.
 pub(super) fn hello(family: &dyn Family) -> anyhow::Result<Vec<TokenId>> {
-    let setup = verbatim_chat::Setup::default();
-    let question = verbatim_chat::Message::new(verbatim_chat::Role::User, "Hello");
+    let setup = Setup::default();
+    let question = Message::new(Role::User, "Hello");
     Ok(family.open(Scene { setup: &setup, opened: 0 }, &[question])?.ids)
 }
 
@@ -117,7 +122,7 @@ async fn check(engine: &dyn Engine, family: &dyn Family) -> anyhow::Result<()> {
     Ok(())
 }
 
-fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
+fn sim(config: &EngineConfig, family: &dyn Family) -> anyhow::Result<SimEngine> {
     let mut ids = Vec::new();
     let words =
         "the agent reads a task then calls one tool and says what it saw in plain words before it ends ";
@@ -130,7 +135,26 @@ fn sim(config: &EngineConfig, family: &dyn Family) -> SimEngine {
         latency: Latency { decode_token: Duration::from_micros(config.sim_token_us), ..Latency::NONE },
         chunk: 1,
     };
-    SimEngine::new(options, Drawn { ids, stop, mean: config.sim_tokens })
+    let talk = Drawn { ids, stop, mean: config.sim_tokens };
+    Ok(match &config.sim_tool {
+        None => SimEngine::new(options, talk),
+        Some(tool) => SimEngine::new(options, Caller { talk, call: call(family, tool)? }),
+    })
+}
+
+/// What a model of this family would sample to call a tool.
+fn call(family: &dyn Family, tool: &str) -> anyhow::Result<Vec<TokenId>> {
+    let declared = json!({"type": "function", "function": {"name": tool, "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}});
+    let setup = Setup { tools: vec![Tool(declared)], ..Setup::default() };
+    let scene = Scene { setup: &setup, opened: 0 };
+    let called = ToolCall {
+        id: None,
+        name: tool.to_owned(),
+        arguments: Arguments::Json(json!({"text": "what the agent saw"})),
+    };
+    let message = Message { tool_calls: vec![called], ..Message::new(Role::Assistant, "") };
+    let start = family.open(scene, &[Message::new(Role::User, "Hello")])?.start;
+    family.reply(scene, start, &message).context("engine.sim_tool: this family calls no tools")
 }
 
 #[cfg(feature = "embedded")]
