@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Serve(Serve),
     /// Drive sessions against a server of their own, and report its speed, CPU and memory
     Load(Load),
+    /// Measure what the journal costs a turn at each level, what it writes, and how sessions come back
+    Journal(Journal),
     /// Time the rows of one long session: assembly, and each encoding
     Samples(Samples),
     /// Time each linear pass of a turn, and the turn's own work, against the length of history
@@ -63,9 +65,29 @@ pub(crate) struct Serve {
     /// The simulated engine instead, which says so many tokens a second in each stream; 0 is the mock
     #[arg(long, value_name = "N", default_value_t = 0)]
     pub(crate) pace: u32,
+    /// Where its sessions are kept; without it they are not
+    #[arg(long, value_name = "FOLDER")]
+    pub(crate) journal: Option<std::path::PathBuf>,
+    /// Whether keeping them waits for the disk
+    #[arg(long)]
+    pub(crate) disk: bool,
     /// Where the times of the simulated engine's tokens are written at the end
     #[arg(long, value_name = "FILE")]
     pub(crate) stamps: Option<std::path::PathBuf>,
+}
+
+/// Flags of `journal`.
+#[derive(Clone, Debug, Flags)]
+pub(crate) struct Journal {
+    /// The load at each level
+    #[command(flatten)]
+    pub(crate) load: Load,
+    /// Sessions that come back
+    #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) back: u32,
+    /// Turns of each of them
+    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..))]
+    pub(crate) back_turns: u32,
 }
 
 /// Flags of `streams`.

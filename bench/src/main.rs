@@ -11,6 +11,7 @@ mod conversation;
 mod dialects;
 mod engine;
 mod engines;
+mod journal;
 mod load;
 mod local;
 #[cfg(feature = "heap")]
@@ -52,6 +53,7 @@ fn run(args: Args) -> anyhow::Result<()> {
         match args.command {
             Command::Serve(serve) => service::run(&serve).await,
             Command::Load(load) => load::run(&load).await,
+            Command::Journal(journal) => journal::run(&journal).await,
             Command::Samples(samples) => samples::run(&samples).await,
             Command::Dialects(dialects) => dialects::run(&dialects),
             Command::Render(render) => render::run(&render),

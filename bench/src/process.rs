@@ -8,7 +8,10 @@ use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, bail};
 
+use verbatim_journal::Level;
+
 use crate::args::{Replies, Streams};
+use crate::service::Kept;
 
 /// A `verbatim-bench serve` of our own.
 pub(crate) struct Server {
@@ -24,6 +27,18 @@ impl Server {
     /// If it does not start; it has then said why on standard error.
     pub(crate) fn start(replies: &Replies) -> anyhow::Result<Self> {
         Self::with(replies, &[])
+    }
+
+    /// One that keeps its sessions, if it is told where.
+    ///
+    /// # Errors
+    /// As [`Server::start`].
+    pub(crate) fn keeping(replies: &Replies, kept: Option<&Kept>) -> anyhow::Result<Self> {
+        let Some(Kept { folder, level }) = kept else { return Self::start(replies) };
+        let folder = folder.to_string_lossy();
+        let mut flags = vec!["--journal", &*folder];
+        flags.extend((*level == Level::Disk).then_some("--disk"));
+        Self::with(replies, &flags)
     }
 
     /// One whose engine is the simulated one at a pace, and leaves its stamps in a file when it ends.

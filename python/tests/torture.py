@@ -177,15 +177,16 @@ def session(life: Life, told: Told, seed: int, at: int) -> None:
 class Killer(threading.Thread):
     """Kills a server so often, and starts it again."""
 
-    def __init__(self, life: Life, kills: int, seed: int) -> None:
+    def __init__(self, life: Life, kills: int, seed: int, slowness: float = 1) -> None:
         super().__init__(daemon=True)
-        self.life, self.kills, self.done = life, kills, 0
+        self.life, self.kills, self.done, self.slowness = life, kills, 0, slowness
         self._draw = random.Random(f"kill {seed}")
         self.is_over = threading.Event()
 
     def run(self) -> None:
         while self.done < self.kills and not self.is_over.is_set():
-            time.sleep(self._draw.uniform(0.02, 0.5))
+            # Where starting takes long, so does whatever is to be interrupted.
+            time.sleep(self._draw.uniform(0.02, 0.2 + self.slowness * self.life.starts[-1]))
             self.life.kill()
             self.done += 1
             self.life.start()
@@ -264,7 +265,8 @@ def rollout(folder: pathlib.Path, kills: int, seed: int, level: str) -> tuple[li
     """A trainer that takes a rollout's steps while its server is killed."""
     flags = ["--rollout", str(rollout_file(folder)), "--journal", str(folder / "journal"), "--journal-level", level]
     life = Life(folder, *flags)
-    killer = Killer(life, kills, seed)
+    # A group needs agents, which need to start, too.
+    killer = Killer(life, kills, seed, slowness=3)
     draw = random.Random(f"trainer {seed}")
     problems: list[str] = []
     acknowledged: dict[str, int] = {}

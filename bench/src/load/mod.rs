@@ -18,7 +18,7 @@ use crate::assets;
 use crate::process::Server;
 use crate::words::Words;
 use episode::Episode;
-use outcome::Outcome;
+pub(crate) use outcome::Outcome;
 
 /// Turns of the sessions that come before those measured: they load what loads once.
 const WARM_UP_TURNS: u32 = 4;
@@ -41,7 +41,7 @@ pub(crate) async fn run(args: &Load) -> anyhow::Result<()> {
     );
     let mut outcomes = Vec::new();
     for run in 1..=args.runs {
-        let outcome = once(args, &words).await?;
+        let outcome = once(args, &words, Server::start(&args.replies)?).await?;
         println!("\nrun {run} of {}\n{outcome}", args.runs);
         outcomes.push(outcome);
     }
@@ -52,8 +52,7 @@ pub(crate) async fn run(args: &Load) -> anyhow::Result<()> {
 }
 
 /// One server's life: rounds of the same shape, one after another.
-async fn once(args: &Load, words: &Words) -> anyhow::Result<Outcome> {
-    let server = Server::start(&args.replies)?;
+pub(crate) async fn once(args: &Load, words: &Words, server: Server) -> anyhow::Result<Outcome> {
     let warm_up = Load { turns: WARM_UP_TURNS, ..args.clone() };
     let mut outcome = Outcome::default();
     round(&warm_up, words, &server, &mut outcome).await?;

@@ -6,11 +6,11 @@ use crate::stats::{percentile, sorted};
 
 /// One run's figures. Times are milliseconds; memory is bytes, and that of the first round.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Outcome {
+pub(crate) struct Outcome {
     /// Seconds from the first turn's request to the last turn's reply, summed over rounds.
     pub(super) wall: f64,
     /// One for each turn.
-    pub(super) latencies: Vec<f64>,
+    pub(crate) latencies: Vec<f64>,
     /// Seconds of the server's CPU, in the same time.
     pub(super) cpu: f64,
     /// Tokens committed.
@@ -35,14 +35,14 @@ type Figure = (&'static str, usize, fn(&Outcome) -> f64);
 
 /// What is printed: name, decimals, value.
 const FIGURES: [Figure; 16] = [
-    ("turns/s", 0, |o| o.latencies.len() as f64 / o.wall),
+    ("turns/s", 0, Outcome::turns_a_second),
     ("tokens/s committed", 0, |o| o.committed as f64 / o.wall),
     ("latency mean, ms", 2, |o| o.latencies.iter().sum::<f64>() / o.latencies.len().max(1) as f64),
     ("latency p50, ms", 2, |o| percentile(&o.latencies, 0.5)),
     ("latency p95, ms", 2, |o| percentile(&o.latencies, 0.95)),
     ("latency p99, ms", 2, |o| percentile(&o.latencies, 0.99)),
     ("latency max, ms", 2, |o| percentile(&o.latencies, 1.0)),
-    ("server CPU a turn, us", 0, |o| o.cpu * 1e6 / o.latencies.len().max(1) as f64),
+    ("server CPU a turn, us", 0, Outcome::cpu_a_turn),
     ("server CPU, cores", 2, |o| o.cpu / o.wall),
     ("samples op p50, ms", 2, |o| percentile(&o.samples, 0.5)),
     ("samples op max, ms", 2, |o| percentile(&o.samples, 1.0)),
@@ -54,6 +54,15 @@ const FIGURES: [Figure; 16] = [
 ];
 
 impl Outcome {
+    pub(crate) fn turns_a_second(&self) -> f64 {
+        self.latencies.len() as f64 / self.wall
+    }
+
+    /// Microseconds of the server's CPU.
+    pub(crate) fn cpu_a_turn(&self) -> f64 {
+        self.cpu * 1e6 / self.latencies.len().max(1) as f64
+    }
+
     /// Brings times into the order that percentiles need.
     pub(super) fn sort(&mut self) {
         self.latencies = sorted(std::mem::take(&mut self.latencies));
