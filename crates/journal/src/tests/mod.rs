@@ -31,14 +31,14 @@ fn note(journal: &Journal, name: &str, body: &[u8]) -> Result<Appended, JournalE
 type Lines = BTreeMap<String, Vec<(Vec<u8>, Vec<Vec<u8>>)>>;
 
 fn lines(recovery: &Recovery) -> Lines {
-    let entries = |(name, entries): (&Box<str>, &Vec<crate::Kept>)| {
+    let lines = recovery.lines.iter().map(|(name, entries)| {
         let told = entries.iter().enumerate().map(|(at, kept)| {
             assert_eq!(kept.at as usize, at, "entries of {name}");
             (kept.body.to_vec(), kept.payloads.iter().map(|payload| payload.to_vec()).collect())
         });
         (name.to_string(), told.collect())
-    };
-    recovery.lines.iter().map(entries).collect()
+    });
+    lines.collect()
 }
 
 fn open(folder: &Path) -> (Journal, Recovery) {
