@@ -6,7 +6,9 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod mutated;
 mod parser;
+mod recorded;
 mod session;
 mod template;
 mod world;

@@ -1,0 +1,56 @@
+//! A report as people read it: in a terminal of 80 columns, in Markdown, and as a page.
+//!
+//! The invariant: all three say the same words in the same order; nothing is cut, long lines are wrapped.
+
+mod html;
+mod text;
+
+/// A report.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Page {
+    /// What it is a report of.
+    pub title: String,
+    /// Its parts.
+    pub parts: Vec<Part>,
+}
+
+/// A part of a report.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// A heading.
+    Heading(String),
+    /// Named values, one a line. Several values of one name stand under one another.
+    Fields(Vec<(String, Vec<String>)>),
+    /// Lines with a mark in front: a verdict, a number.
+    Lines(Vec<(String, String)>),
+    /// A small diff: its lines begin with `-` or `+`.
+    Diff(Vec<String>),
+}
+
+impl Page {
+    /// An empty report.
+    pub fn new(title: impl Into<String>) -> Self {
+        Self { title: title.into(), parts: Vec::new() }
+    }
+
+    /// Adds a part.
+    #[must_use]
+    pub fn with(mut self, part: Part) -> Self {
+        self.parts.push(part);
+        self
+    }
+
+    /// Adds lines under a heading, where there are any.
+    #[must_use]
+    pub fn listing(self, heading: &str, lines: Vec<(String, String)>) -> Self {
+        if lines.is_empty() {
+            return self;
+        }
+        self.with(Part::Heading(heading.to_owned())).with(Part::Lines(lines))
+    }
+}
+
+/// One value, or `none`.
+pub fn listed(values: &[String]) -> Vec<String> {
+    if values.is_empty() { vec!["none".to_owned()] } else { values.to_vec() }
+}
