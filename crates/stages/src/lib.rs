@@ -5,8 +5,11 @@
 
 pub mod assess;
 pub mod check;
+pub mod demonstrate;
+pub mod diagnose;
 pub mod engine;
 pub mod lineage;
+pub mod log;
 pub mod page;
 pub mod recording;
 pub mod verify;

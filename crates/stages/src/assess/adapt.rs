@@ -48,7 +48,11 @@ impl Adaptation {
 }
 
 /// All that is to be said of these runs.
-pub(super) fn adaptations(runs: &[(Run, &Recording)], client: &Client, topology: Topology) -> Vec<Adaptation> {
+pub(super) fn adaptations(
+    runs: &[(Run, &Recording)],
+    client: &Client,
+    topology: Topology,
+) -> Vec<Adaptation> {
     let mut all = BTreeSet::new();
     for (run, recording) in runs {
         all.extend(run.lineage.findings.iter().map(of_finding));
@@ -65,7 +69,11 @@ pub(super) fn adaptations(runs: &[(Run, &Recording)], client: &Client, topology:
             all.insert(Adaptation::new(Need::Unknown, what, "record replies, too"));
         }
         all.extend(run.failed.iter().map(|failed| {
-            Adaptation::new(Need::Unknown, format!("{}: {failed}", run.name), "what it would have done next was not seen")
+            Adaptation::new(
+                Need::Unknown,
+                format!("{}: {failed}", run.name),
+                "what it would have done next was not seen",
+            )
         }));
         if !run.lineage.timed && run.lineage.steps.iter().any(|step| step.is_branch()) {
             let what = "the recording does not say when replies ended";
@@ -121,7 +129,11 @@ fn of_steps(run: &Run) -> Vec<Adaptation> {
             *by_cause.entry((cause, Meant::of(step.intent))).or_default() += 1;
         }
         if let Some(problem) = &step.problem {
-            let need = if step.transition == Transition::Unread && rejects(run) { Need::Required } else { Need::Unknown };
+            let need = if step.transition == Transition::Unread && rejects(run) {
+                Need::Required
+            } else {
+                Need::Unknown
+            };
             all.push(Adaptation::new(need, format!("a request cannot be judged: {problem}"), ""));
         }
         if step.is_foreign() {
@@ -139,7 +151,11 @@ fn of_steps(run: &Run) -> Vec<Adaptation> {
         all.push(Adaptation::new(need, what, cause.way_out()));
     }
     all.extend(respelt.into_iter().map(|cause| {
-        Adaptation::new(Need::Noted, format!("turns come back respelt: {}", cause.name()), "the matcher takes them for the same")
+        Adaptation::new(
+            Need::Noted,
+            format!("turns come back respelt: {}", cause.name()),
+            "the matcher takes them for the same",
+        )
     }));
     all
 }
@@ -171,14 +187,19 @@ fn of_replies(recording: &Recording) -> Vec<Adaptation> {
     let found: BTreeSet<_> = texts.flat_map(|message| syntaxes(&message.content.text())).collect();
     let said = |syntax: super::Syntax| {
         let what = format!("replies hold the syntax of {} in their text", syntax.parser);
-        Adaptation::new(Need::Required, what, format!("set {} = {:?}, if it is the model's own", syntax.setting, syntax.parser))
+        Adaptation::new(
+            Need::Required,
+            what,
+            format!("set {} = {:?}, if it is the model's own", syntax.setting, syntax.parser),
+        )
     };
     found.into_iter().map(said).collect()
 }
 
 fn of_path(path: &str) -> Adaptation {
     let path = path.split('?').next().unwrap_or_default();
-    let shown = path.strip_prefix("/sessions/").and_then(|rest| rest.find('/').map(|at| &rest[at..])).unwrap_or(path);
+    let shown =
+        path.strip_prefix("/sessions/").and_then(|rest| rest.find('/').map(|at| &rest[at..])).unwrap_or(path);
     let turn = ["/completions", "/generate", "/embeddings"].iter().any(|end| shown.ends_with(end));
     match turn {
         true => Adaptation::new(

@@ -146,7 +146,13 @@ async fn pass(State(shared): State<Arc<Shared>>, request: Request) -> Response {
 }
 
 /// The record of a request for a turn; another one's is its path alone.
-fn record(shared: &Arc<Shared>, path: &str, headers: &HeaderMap, body: &Bytes, arrived: f64) -> Option<Under> {
+fn record(
+    shared: &Arc<Shared>,
+    path: &str,
+    headers: &HeaderMap,
+    body: &Bytes,
+    arrived: f64,
+) -> Option<Under> {
     let Some(dialect) = Dialect::of(path).filter(|_| !body.is_empty()) else {
         let line = json!({"request": {"path": path, "headers": {}, "body": null}, "t": arrived});
         shared.lines.lock().unwrap_or_else(PoisonError::into_inner).push(line);
@@ -180,14 +186,15 @@ fn back(reply: reqwest::Response, under: Option<Under>) -> Response {
         under.status = Some(status);
         under
     });
-    let chunks = futures::stream::unfold((reply.bytes_stream(), under), |(mut chunks, mut under)| async move {
-        let chunk = chunks.next().await;
-        match (&chunk, &mut under) {
-            (Some(Ok(bytes)), Some(under)) => under.raw.extend_from_slice(bytes),
-            (None, Some(under)) => under.over = true,
-            _ => {}
-        }
-        chunk.map(|chunk| (chunk, (chunks, under)))
-    });
+    let chunks =
+        futures::stream::unfold((reply.bytes_stream(), under), |(mut chunks, mut under)| async move {
+            let chunk = chunks.next().await;
+            match (&chunk, &mut under) {
+                (Some(Ok(bytes)), Some(under)) => under.raw.extend_from_slice(bytes),
+                (None, Some(under)) => under.over = true,
+                _ => {}
+            }
+            chunk.map(|chunk| (chunk, (chunks, under)))
+        });
     response.body(Body::from_stream(chunks)).unwrap_or_else(|_| StatusCode::BAD_GATEWAY.into_response())
 }

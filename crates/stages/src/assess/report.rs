@@ -31,7 +31,8 @@ impl Assessment {
         for run in &self.runs {
             page = page.with(Part::Heading(format!("{}: {}", run.name, run.lineage.topology.name())));
             for step in &run.lineage.steps {
-                page = page.with(Part::Lines(vec![(format!("{} ctx {}", step.request, step.context), told(step))]));
+                page = page
+                    .with(Part::Lines(vec![(format!("{} ctx {}", step.request, step.context), told(step))]));
                 if let Some(difference) = step.difference.as_ref().filter(|found| !found.lines.is_empty()) {
                     page = page.with(Part::Diff(difference.lines.clone()));
                 }
@@ -42,17 +43,23 @@ impl Assessment {
 
     fn client_fields(&self) -> Vec<(String, Vec<String>)> {
         let client = &self.client;
-        let seconds = |value: Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.1} s"));
-        let dialects: Vec<_> = client.dialects.iter().map(|(name, count)| format!("{name} ({count})")).collect();
+        let seconds =
+            |value: Option<f64>| value.map_or("unknown".to_owned(), |value| format!("{value:.1} s"));
+        let dialects: Vec<_> =
+            client.dialects.iter().map(|(name, count)| format!("{name} ({count})")).collect();
         let (streamed, all) = client.streamed;
-        let joined = |values: &mut dyn Iterator<Item = String>| listed(&values.collect::<Vec<_>>()).join(", ");
+        let joined =
+            |values: &mut dyn Iterator<Item = String>| listed(&values.collect::<Vec<_>>()).join(", ");
         [
             ("Dialect", joined(&mut dialects.into_iter())),
             ("Streams", format!("{streamed} of {all} requests")),
             ("Authentication", joined(&mut client.authentication.iter().cloned())),
             ("Client", joined(&mut client.agents.iter().cloned())),
             ("Declared read timeout", seconds(client.declared_timeout)),
-            ("Left a request after", client.left_after.map_or("never seen".into(), |left| format!("{left:.1} s"))),
+            (
+                "Left a request after",
+                client.left_after.map_or("never seen".into(), |left| format!("{left:.1} s")),
+            ),
             ("Waited at most", seconds(client.waited)),
             ("Retries", format!("{} after a failure, {} after a reply", client.retried, client.resent)),
             ("Matcher", self.matcher.clone()),
@@ -83,6 +90,8 @@ fn told(step: &Step) -> String {
         parts.push(format!("{} assistant turns that nobody sampled", step.foreign));
     }
     parts.extend(step.problem.clone());
-    parts.extend(step.difference.as_ref().map(|difference| format!("first differs at message {}", difference.at)));
+    parts.extend(
+        step.difference.as_ref().map(|difference| format!("first differs at message {}", difference.at)),
+    );
     parts.join("; ")
 }

@@ -31,7 +31,9 @@ pub fn export(export: Export) -> Vec<Line> {
         Line::new(verdict, format!("Export/advantage/batching, {about}"), what, way_out)
     };
     let contexts = match (export.topology, export.several) {
-        (None, _) => line("export", Verdict::Unverified, "nothing was assessed", "run `verbatim assess ROLLOUT.TOML`"),
+        (None, _) => {
+            line("export", Verdict::Unverified, "nothing was assessed", "run `verbatim assess ROLLOUT.TOML`")
+        }
         (Some(Topology::Linear), false) => line("export", Verdict::Pass, "one linear context, implicit", ""),
         (Some(Topology::Linear | Topology::Intentional), true) => {
             line("export", Verdict::Pass, "contexts are exported by name", "")
@@ -48,9 +50,12 @@ pub fn export(export: Export) -> Vec<Line> {
             "branches that nobody meant would be rows, or be dropped",
             "linearise the agent first: the assessment says how",
         ),
-        (Some(Topology::Unknown), _) => {
-            line("export", Verdict::Unverified, "the shape of the contexts is unknown", "assess the agent again")
-        }
+        (Some(Topology::Unknown), _) => line(
+            "export",
+            Verdict::Unverified,
+            "the shape of the contexts is unknown",
+            "assess the agent again",
+        ),
     };
     let credit = match (export.rewarded, export.several, export.advantage) {
         (_, true, false) => line(

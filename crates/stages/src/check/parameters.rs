@@ -22,16 +22,21 @@ pub struct Parameter {
 /// one; `notes` are settings that do nothing where they stand. `unknown` is what could not be looked at.
 pub fn parameters(all: &[Parameter], problems: &[String], notes: &[String], unknown: &[String]) -> Vec<Line> {
     let about = |text: &str| {
-        let named = all.iter().filter(|parameter| text.starts_with(&parameter.name)).max_by_key(|p| p.name.len());
-        named.map_or("Agentic parameters".to_owned(), |parameter| format!("Agentic parameters, {}", parameter.name))
+        let named =
+            all.iter().filter(|parameter| text.starts_with(&parameter.name)).max_by_key(|p| p.name.len());
+        named.map_or("Agentic parameters".to_owned(), |parameter| {
+            format!("Agentic parameters, {}", parameter.name)
+        })
     };
     let mut lines: Vec<Line> = Vec::new();
-    lines.extend(problems.iter().map(|problem| Line::new(Verdict::NeedsChanges, about(problem), problem, "")));
+    lines
+        .extend(problems.iter().map(|problem| Line::new(Verdict::NeedsChanges, about(problem), problem, "")));
     lines.extend(unknown.iter().map(|what| Line::new(Verdict::Unverified, about(what), what, "")));
     lines.extend(notes.iter().map(|note| Line::new(Verdict::Pass, about(note), format!("note: {note}"), "")));
     if problems.is_empty() && unknown.is_empty() {
         let set = all.iter().filter(|parameter| parameter.origin != "default").count();
-        let what = format!("{} settings, {set} of them set; none is out of range or excludes another", all.len());
+        let what =
+            format!("{} settings, {set} of them set; none is out of range or excludes another", all.len());
         lines.insert(0, Line::new(Verdict::Pass, "Agentic parameters", what, ""));
     }
     lines

@@ -32,7 +32,8 @@ pub fn traffic<'r>(recordings: impl IntoIterator<Item = &'r Recording>) -> Traff
         let mut ids = HashSet::new();
         for (number, exchange) in recording.exchanges.iter().enumerate() {
             let body: Option<serde_json::Value> = serde_json::from_str(&exchange.body).ok();
-            traffic.tools |= body.is_some_and(|body| body["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
+            traffic.tools |=
+                body.is_some_and(|body| body["tools"].as_array().is_some_and(|tools| !tools.is_empty()));
             let Outcome::Replied(reply) = &exchange.outcome else { continue };
             let message = &reply.message;
             let mut fault = |what: String| traffic.faults.push(format!("reply {number}: {what}"));
@@ -55,8 +56,14 @@ pub fn traffic<'r>(recordings: impl IntoIterator<Item = &'r Recording>) -> Traff
             }
             let finish = reply.finish.as_deref();
             let calls = matches!(finish, Some("tool_calls" | "tool_use"));
-            if matches!(finish, Some("stop" | "end_turn")) && !message.tool_calls.is_empty() || calls && message.tool_calls.is_empty() {
-                fault(format!("it ended by {} with {} calls", finish.unwrap_or_default(), message.tool_calls.len()));
+            if matches!(finish, Some("stop" | "end_turn")) && !message.tool_calls.is_empty()
+                || calls && message.tool_calls.is_empty()
+            {
+                fault(format!(
+                    "it ended by {} with {} calls",
+                    finish.unwrap_or_default(),
+                    message.tool_calls.len()
+                ));
             }
             match message.tool_calls.is_empty() {
                 false => traffic.calling += 1,
@@ -71,11 +78,16 @@ pub fn traffic<'r>(recordings: impl IntoIterator<Item = &'r Recording>) -> Traff
 pub fn parsers(family: Result<(usize, Vec<String>), String>, traffic: Option<&Traffic>) -> Vec<Line> {
     let about = |what: &str| format!("Reasoning/tool-call parsers, {what}");
     let round = match family {
-        Err(problem) => Line::new(Verdict::Unverified, about("family"), problem, "name the model: --model, --family"),
-        Ok((0, _)) => Line::new(Verdict::Unverified, about("family"), "no reply could be tried", ""),
-        Ok((replies, wrong)) if wrong.is_empty() => {
-            Line::new(Verdict::Pass, about("family"), format!("{replies} replies are read as they were said"), "")
+        Err(problem) => {
+            Line::new(Verdict::Unverified, about("family"), problem, "name the model: --model, --family")
         }
+        Ok((0, _)) => Line::new(Verdict::Unverified, about("family"), "no reply could be tried", ""),
+        Ok((replies, wrong)) if wrong.is_empty() => Line::new(
+            Verdict::Pass,
+            about("family"),
+            format!("{replies} replies are read as they were said"),
+            "",
+        ),
         Ok((_, wrong)) => {
             let way_out = "`verbatim verify template` shows each; take another family or parser";
             Line::new(Verdict::NeedsChanges, about("family"), wrong.join("; "), way_out)
@@ -100,9 +112,12 @@ pub fn parsers(family: Result<(usize, Vec<String>), String>, traffic: Option<&Tr
             "tools are declared, and no turn called one",
             "assess on a task that needs a tool, with a model that calls it",
         ),
-        Some(Traffic { ending: 0, .. }) => {
-            Line::new(Verdict::Unverified, about("traffic"), "no turn ended without a call", "assess a whole run")
-        }
+        Some(Traffic { ending: 0, .. }) => Line::new(
+            Verdict::Unverified,
+            about("traffic"),
+            "no turn ended without a call",
+            "assess a whole run",
+        ),
         Some(Traffic { calling, ending, .. }) => {
             let what = format!("{calling} turns that call and {ending} that end are read whole");
             Line::new(Verdict::Pass, about("traffic"), what, "")

@@ -101,20 +101,33 @@ impl Checked {
 
     /// What keeps it from being ready, each with its way out.
     pub fn blocking(&self) -> Vec<String> {
-        self.parts.all().filter(|line| line.blocks() && !line.what.contains(": see ")).map(Line::told).collect()
+        self.parts
+            .all()
+            .filter(|line| line.blocks() && !line.what.contains(": see "))
+            .map(Line::told)
+            .collect()
     }
 
     /// Stage C's fields with their values (reference: Relax §13).
     pub fn block(&self) -> Vec<(String, Vec<String>)> {
         let parts = &self.parts;
         let of = |lines: &[Line]| vec![verdict_of(lines).name().to_owned()];
-        let widths: Vec<_> =
-            parts.scale.iter().skip(1).filter(|line| line.blocks()).map(|line| format!("see {}", line.told())).collect();
+        let widths: Vec<_> = parts
+            .scale
+            .iter()
+            .skip(1)
+            .filter(|line| line.blocks())
+            .map(|line| format!("see {}", line.told()))
+            .collect();
         let widths = if widths.is_empty() { vec!["N/A".to_owned()] } else { widths };
         let required = required(self.load, self.gate).map_or("N/A".to_owned(), super::Need::told);
         [
             ("Verdict", vec![self.verdict.name().to_owned()]),
-            ("Agentic parameters", of(&[&parts.parameters[..], &parts.groups, &parts.engine, &parts.steps, &parts.cache].concat())),
+            (
+                "Agentic parameters",
+                of(&[&parts.parameters[..], &parts.groups, &parts.engine, &parts.steps, &parts.cache]
+                    .concat()),
+            ),
             ("Context linearity", of(&parts.linearity)),
             ("External capacity", of(&parts.capacity)),
             ("Internal scale", of(&parts.scale[..parts.scale.len().min(1)])),
@@ -152,11 +165,15 @@ impl Checked {
             let lines = lines.iter().map(|line| (line.verdict.name().to_owned(), line.told())).collect();
             page = page.listing(heading, lines);
         }
-        let set = |parameter: &Parameter| (parameter.name.clone(), vec![format!("{} ({})", parameter.value, parameter.origin)]);
+        let set = |parameter: &Parameter| {
+            (parameter.name.clone(), vec![format!("{} ({})", parameter.value, parameter.origin)])
+        };
         page = page.with(Part::Heading("Every setting, and where it came from".into()));
         page = page.with(Part::Fields(self.settings.iter().map(set).collect()));
         page = page.with(Part::Heading("Given for".into()));
-        page.with(Part::Fields(self.hashes.iter().map(|(what, hash)| (what.clone(), vec![hash.clone()])).collect()))
+        page.with(Part::Fields(
+            self.hashes.iter().map(|(what, hash)| (what.clone(), vec![hash.clone()])).collect(),
+        ))
     }
 }
 

@@ -63,14 +63,29 @@ pub fn scale(widths: Widths, machine: Machine) -> Vec<Line> {
     let memory = widths.agent_mib.map(|mib| mib.saturating_mul(sessions));
     let width = |name, has, needs, way_out| Width { name, has, needs, way_out };
     let mut all = vec![
-        width("server.connections", Some(widths.connections), sessions.saturating_mul(CONNECTIONS), "raise it".into()),
+        width(
+            "server.connections",
+            Some(widths.connections),
+            sessions.saturating_mul(CONNECTIONS),
+            "raise it".into(),
+        ),
         width("open files", machine.files, files, format!("ulimit -n {}", files.next_power_of_two())),
     ];
     if let Some(limit) = widths.max_sessions {
-        all.push(width("sessions.max_sessions", Some(limit), sessions, "raise it, or take it away (0)".into()));
+        all.push(width(
+            "sessions.max_sessions",
+            Some(limit),
+            sessions,
+            "raise it, or take it away (0)".into(),
+        ));
     }
     if widths.local {
-        all.push(width("processes", machine.processes, processes, format!("ulimit -u {}", processes.next_power_of_two())));
+        all.push(width(
+            "processes",
+            machine.processes,
+            processes,
+            format!("ulimit -u {}", processes.next_power_of_two()),
+        ));
         if let Some(memory) = memory {
             let way_out = "lower agent.concurrency or agent.max_memory_mib".to_owned();
             all.push(width("memory (MiB)", machine.memory_mib, memory, way_out));
@@ -91,7 +106,12 @@ pub fn scale(widths: Widths, machine: Machine) -> Vec<Line> {
                 Some(has) => (Verdict::Pass, has.to_string()),
             };
             let way_out = if verdict == Verdict::Pass { String::new() } else { way_out };
-            Line::new(verdict, format!("{about}, {name}"), format!("{needs} are needed, and there are {has}"), way_out)
+            Line::new(
+                verdict,
+                format!("{about}, {name}"),
+                format!("{needs} are needed, and there are {has}"),
+                way_out,
+            )
         })
         .collect();
     let verdict = Verdict::of_all(judged.iter().map(|line| line.verdict));

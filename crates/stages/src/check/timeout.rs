@@ -35,9 +35,7 @@ pub fn hold(retained: bool, barrier: f64, deadline: f64, known: Option<f64>) -> 
     match (known, retained, barrier > 0.0) {
         (Some(seconds), _, _) => Hold { seconds, by: "as declared".into() },
         (None, true, _) => Hold { seconds: deadline, by: "sessions.hold_seconds".into() },
-        (None, false, true) => {
-            Hold { seconds: barrier.min(deadline), by: "rollout.barrier_seconds".into() }
-        }
+        (None, false, true) => Hold { seconds: barrier.min(deadline), by: "rollout.barrier_seconds".into() },
         (None, false, false) => Hold { seconds: 0.0, by: "nothing is held".into() },
     }
 }
@@ -48,7 +46,10 @@ pub fn timeout(hold: &Hold, patience: Patience) -> Line {
     let worst = format!("a turn may be held for {:.0} s ({})", hold.seconds, hold.by);
     let short = |seconds: Option<f64>| seconds.is_some_and(|seconds| seconds < hold.seconds);
     let way_out = |who: &str| {
-        format!("let {who} wait {:.0} s or longer, or lower the hold (sessions.hold_seconds)", hold.seconds.max(1.0))
+        format!(
+            "let {who} wait {:.0} s or longer, or lower the hold (sessions.hold_seconds)",
+            hold.seconds.max(1.0)
+        )
     };
     for (who, seconds) in [("the client", patience.client), ("the proxy", patience.proxy)] {
         if short(seconds) {

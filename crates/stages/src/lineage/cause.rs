@@ -95,7 +95,9 @@ impl Cause {
     pub fn way_out(self) -> &'static str {
         match self {
             Self::RetriedFailure => "nothing: no turn was committed twice",
-            Self::Resent => "turn the client's own retries off (max_retries=0), or raise its timeout above the longest hold",
+            Self::Resent => {
+                "turn the client's own retries off (max_retries=0), or raise its timeout above the longest hold"
+            }
             Self::ToolsReordered => "declare the tools in one order",
             Self::ToolsChanged | Self::ToolsDescribed => {
                 "declare the same tools in every request, or export each context by name (reward.contexts = \"several\")"
@@ -118,7 +120,9 @@ impl Cause {
             Self::HistoryTrimmed | Self::Compaction => {
                 "raise the context limit, or export each context by name (reward.contexts = \"several\", reward.advantage)"
             }
-            Self::SystemChanged => "keep clocks and counters out of the instructions, or put them into a new message",
+            Self::SystemChanged => {
+                "keep clocks and counters out of the instructions, or put them into a new message"
+            }
             Self::IndependentContext | Self::Branched => {
                 "export each context by name (reward.contexts = \"several\", reward.advantage), or turn it off"
             }
@@ -130,12 +134,13 @@ impl Cause {
 pub(super) fn of_setup(stored: &Setup, sent: &Setup) -> Option<Cause> {
     if stored.tools != sent.tools {
         let names = |tools: &[Tool]| {
-            let mut names: Vec<_> = tools.iter().map(|tool| tool.name().unwrap_or_default().to_owned()).collect();
+            let mut names: Vec<_> =
+                tools.iter().map(|tool| tool.name().unwrap_or_default().to_owned()).collect();
             names.sort_unstable();
             names
         };
-        let reordered =
-            stored.tools.len() == sent.tools.len() && stored.tools.iter().all(|tool| sent.tools.contains(tool));
+        let reordered = stored.tools.len() == sent.tools.len()
+            && stored.tools.iter().all(|tool| sent.tools.contains(tool));
         return Some(if names(&stored.tools) != names(&sent.tools) {
             Cause::ToolsChanged
         } else if reordered {
@@ -220,13 +225,18 @@ fn sorted(value: &serde_json::Value) -> String {
         Value::Object(map) => {
             let mut fields: Vec<_> = map.iter().collect();
             fields.sort_by_key(|(name, _)| *name);
-            let fields: Vec<_> = fields.iter().map(|(name, value)| format!("{name:?}:{}", sorted(value))).collect();
+            let fields: Vec<_> =
+                fields.iter().map(|(name, value)| format!("{name:?}:{}", sorted(value))).collect();
             format!("{{{}}}", fields.join(","))
         }
         Value::Array(items) => format!("[{}]", items.iter().map(sorted).collect::<Vec<_>>().join(",")),
         Value::Number(number) if number.is_f64() => {
             let value = number.as_f64().unwrap_or_default();
-            if value.fract() == 0.0 && value.abs() < 9e15 { format!("{value:.0}") } else { number.to_string() }
+            if value.fract() == 0.0 && value.abs() < 9e15 {
+                format!("{value:.0}")
+            } else {
+                number.to_string()
+            }
         }
         other => other.to_string(),
     }

@@ -26,16 +26,24 @@ pub(super) struct Explained {
 }
 
 /// Explains a request. `other_agent`: its client says that it is another agent's than all before.
-pub(super) fn explain(sent: &Projected, pasts: &[Past], other_agent: bool, judge: &Judge<'_>) -> Option<Explained> {
+pub(super) fn explain(
+    sent: &Projected,
+    pasts: &[Past],
+    other_agent: bool,
+    judge: &Judge<'_>,
+) -> Option<Explained> {
     let messages = &sent.messages;
     let whole = |past: &&Past| {
         let path: Vec<&Message> = past.path().collect();
-        (past.reply.is_some() && judge.prefix(&path, messages) == path.len()) || agree(judge, &past.prompt, messages)
+        (past.reply.is_some() && judge.prefix(&path, messages) == path.len())
+            || agree(judge, &past.prompt, messages)
     };
     let setup = pasts.iter().rev().filter(|past| past.setup != sent.setup).find(whole);
     let shared = |past: &Past| judge.prefix(&past.path().collect::<Vec<_>>(), messages);
     let closest = setup.or_else(|| {
-        pasts.iter().max_by_key(|past| (shared(past), usize::from(past.setup == sent.setup), past.path().count()))
+        pasts
+            .iter()
+            .max_by_key(|past| (shared(past), usize::from(past.setup == sent.setup), past.path().count()))
     })?;
     let path: Vec<&Message> = closest.path().collect();
     let at = judge.prefix(&path, messages);
@@ -73,10 +81,14 @@ impl Lines<'_> {
                 Some(_) => Cause::HistoryTrimmed,
             };
         };
+        // What is only left out explains more than another order does, where two messages say the same.
+        if let Some(cause) = self.replaced(0, parsed) {
+            return cause;
+        }
         if self.is_permuted() {
             return Cause::Reordered;
         }
-        if let Some(cause) = self.replaced(parsed) {
+        if let Some(cause) = self.replaced(INSERTED, parsed) {
             return cause;
         }
         match (stored.role, sent.role) {
@@ -129,14 +141,16 @@ impl Lines<'_> {
         left.len() > 1 && !places.is_sorted()
     }
 
-    /// Where the end of the line is in the request, what became of the part before it.
-    fn replaced(&self, parsed: bool) -> Option<Cause> {
+    /// Where the end of the line is in the request behind at most `most` new messages, what became of the part before.
+    fn replaced(&self, most: usize, parsed: bool) -> Option<Cause> {
         let (path, sent, at) = (self.path, self.sent, self.at);
         let fits = |dropped: usize, new: usize| {
             let (tail, rest) = (&path[at + dropped..], sent.get(at + new..).unwrap_or_default());
-            !tail.is_empty() && rest.len() >= tail.len() && tail.iter().zip(rest).all(|(a, b)| self.same(a, b))
+            !tail.is_empty()
+                && rest.len() >= tail.len()
+                && tail.iter().zip(rest).all(|(a, b)| self.same(a, b))
         };
-        let pairs = (0..path.len() - at).flat_map(|dropped| (0..=INSERTED).map(move |new| (dropped, new)));
+        let pairs = (0..path.len() - at).flat_map(|dropped| (0..=most).map(move |new| (dropped, new)));
         let (dropped, new) = pairs.filter(|(dropped, new)| dropped + new > 0).find(|(d, n)| fits(*d, *n))?;
         let gone = &path[at..at + dropped];
         let all = |role: Role| gone.iter().all(|message| message.role == role);
@@ -146,8 +160,11 @@ impl Lines<'_> {
             (_, 0) if all(Role::Assistant) => Cause::AssistantDropped,
             (_, 0) if all(Role::Tool) => Cause::ToolResultDropped,
             (_, 0) => Cause::HistoryTrimmed,
-            (1, 1) if gone[0].role == sent[at].role => {
-                of_message(gone[0], &sent[at], parsed).unwrap_or(Cause::HistoryRewritten)
+            (dropped, new)
+                if dropped == new && gone.iter().zip(&sent[at..]).all(|(a, b)| a.role == b.role) =>
+            {
+                let mut each = gone.iter().zip(&sent[at..]).filter_map(|(a, b)| of_message(a, b, parsed));
+                each.next().unwrap_or(Cause::HistoryRewritten)
             }
             (1, _) if all(Role::Assistant) => Cause::AssistantDropped,
             (1, _) if all(Role::Tool) => Cause::ToolResultDropped,
@@ -162,7 +179,9 @@ impl Lines<'_> {
         let told = &self.sent[self.at..];
         let turns = later(Role::Assistant).any(|stored| told.iter().any(|sent| self.same(stored, sent)));
         // Instructions that change before there is a turn: the question is the same.
-        let questions = same_setup && self.at == 0 && later(Role::User).any(|stored| told.iter().any(|sent| self.same(stored, sent)));
+        let questions = same_setup
+            && self.at == 0
+            && later(Role::User).any(|stored| told.iter().any(|sent| self.same(stored, sent)));
         turns || questions
     }
 }

@@ -105,7 +105,8 @@ pub(super) fn recalled(body: &mut Value, pasts: &[Past]) -> Result<(), String> {
         }
         let id = item["id"].as_str().unwrap_or_default();
         let kind = id.split('_').next().unwrap_or_default();
-        let past = producer(pasts, items, at, id).ok_or_else(|| format!("input: no reply of the recording has {id}"))?;
+        let past = producer(pasts, items, at, id)
+            .ok_or_else(|| format!("input: no reply of the recording has {id}"))?;
         told.extend(past.reply.iter().flat_map(|reply| spelled(reply, kind)));
     }
     body["input"] = Value::Array(told);
@@ -121,7 +122,8 @@ fn producer<'p>(pasts: &'p [Past], items: &[Value], at: usize, id: &str) -> Opti
     };
     let from = items[..at].iter().rposition(|item| !replied(item)).map_or(0, |last| last + 1);
     let run = || items[from..].iter().take_while(|item| replied(item));
-    let called = |past: &&Past| run().filter_map(|item| item["call_id"].as_str()).any(|call| past.called(call));
+    let called =
+        |past: &&Past| run().filter_map(|item| item["call_id"].as_str()).any(|call| past.called(call));
     let latest = || pasts.iter().rev();
     latest()
         .find(|past| past.has_item(id))

@@ -53,7 +53,8 @@ pub(super) fn project(
     pasts: &[Past],
     findings: &mut BTreeSet<Finding>,
 ) -> Result<Projected, String> {
-    let mut body: Value = serde_json::from_str(&exchange.body).map_err(|error| format!("the body: {error}"))?;
+    let mut body: Value =
+        serde_json::from_str(&exchange.body).map_err(|error| format!("the body: {error}"))?;
     if exchange.dialect == Dialect::Responses {
         recalled(&mut body, pasts)?;
     }
@@ -131,7 +132,10 @@ fn of_wire(
     if let Some(continued) = wire.continues() {
         let named = pasts.iter().rev().find(|past| past.names(continued.response));
         let past = named.ok_or_else(|| {
-            Failure::Unknown(format!("{}: no reply of the recording is {}", continued.field, continued.response))
+            Failure::Unknown(format!(
+                "{}: no reply of the recording is {}",
+                continued.field, continued.response
+            ))
         })?;
         front = continued.front;
         let new = messages.split_off(front);

@@ -122,13 +122,18 @@ pub fn trace(recording: &Recording, matcher: &dyn Matcher, declared: Declared) -
             Err(problem) => trace.unread(request, problem),
         });
     }
-    let count = |is: fn(&Outcome) -> bool| recording.exchanges.iter().filter(|exchange| is(&exchange.outcome)).count();
+    let count = |is: fn(&Outcome) -> bool| {
+        recording.exchanges.iter().filter(|exchange| is(&exchange.outcome)).count()
+    };
     let turns = count(|outcome| matches!(outcome, Outcome::Replied(_)));
     let unknown = count(|outcome| *outcome == Outcome::Unknown);
     Lineage {
         topology: Topology::of(&steps, turns, unknown, trace.contexts),
         contexts: trace.contexts,
-        timed: recording.exchanges.iter().all(|exchange| exchange.arrived.is_some() && exchange.ended.is_some()),
+        timed: recording
+            .exchanges
+            .iter()
+            .all(|exchange| exchange.arrived.is_some() && exchange.ended.is_some()),
         steps,
         findings,
         turns,
@@ -236,7 +241,8 @@ impl<'r> Trace<'r> {
             Point::Prompt(at) => (Some(at), self.pasts[at].prompt.len()),
             Point::Reply(at) => (Some(at), self.pasts[at].prompt.len() + 1),
         };
-        let path: Vec<&Message> = parent.map(|at| self.pasts[at].path().take(known).collect()).unwrap_or_default();
+        let path: Vec<&Message> =
+            parent.map(|at| self.pasts[at].path().take(known).collect()).unwrap_or_default();
         let respelt: BTreeSet<Cause> =
             path.iter().zip(&sent.messages).flat_map(|(a, b)| aspects(a, b, sent.parsed)).collect();
         let foreign = sent.messages[known..].iter().filter(|message| message.role == Role::Assistant).count();

@@ -32,14 +32,24 @@ impl Page {
                     out.push_str("<table>\n");
                     for (name, values) in fields {
                         let values: Vec<_> = values.iter().map(|value| coloured(value, value)).collect();
-                        let _ = writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", escaped(name), values.join("<br>"));
+                        let _ = writeln!(
+                            out,
+                            "<tr><td>{}</td><td>{}</td></tr>",
+                            escaped(name),
+                            values.join("<br>")
+                        );
                     }
                     out.push_str("</table>\n");
                 }
                 Part::Lines(lines) => {
                     out.push_str("<table>\n");
                     for (mark, line) in lines {
-                        let _ = writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", coloured(mark, mark), escaped(line));
+                        let _ = writeln!(
+                            out,
+                            "<tr><td>{}</td><td>{}</td></tr>",
+                            coloured(mark, mark),
+                            escaped(line)
+                        );
                     }
                     out.push_str("</table>\n");
                 }
@@ -68,7 +78,9 @@ fn coloured(verdict: &str, text: &str) -> String {
     let text = escaped(text);
     let class = match verdict {
         "PASS" | "READY" | "linear" | "intentional branches" | "yes" => "good",
-        "UNSAFE" | "BLOCKED" | "NEEDS_CHANGES" | "NEEDS_CODE_CHANGE" | "accidental branches" | "FAIL" => "bad",
+        "UNSAFE" | "BLOCKED" | "NEEDS_CHANGES" | "NEEDS_CODE_CHANGE" | "accidental branches" | "FAIL" => {
+            "bad"
+        }
         "UNVERIFIED" | "unknown" => "open",
         _ => return text,
     };

@@ -17,7 +17,8 @@ pub(super) fn read(document: &Value) -> Option<Recording> {
     for entry in entries {
         let request = &entry["request"];
         let Some(url) = request["url"].as_str() else { continue };
-        let path = url.split_once("://").map_or(url, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
+        let path =
+            url.split_once("://").map_or(url, |(_, rest)| rest.find('/').map_or("/", |at| &rest[at..]));
         let (Some(dialect), Some(body)) = (Dialect::of(path), request["postData"]["text"].as_str()) else {
             recording.strangers.push(path.to_owned());
             continue;
@@ -52,9 +53,7 @@ fn outcome(dialect: Dialect, response: &Value) -> Outcome {
         // HAR's word for a request that was broken off.
         (Some(0), _, _) => Outcome::Left,
         (Some(status @ 400..), _, _) => u16::try_from(status).map_or(Outcome::Unknown, Outcome::Refused),
-        (Some(_), Some(text), None) => {
-            reply(dialect, text).map_or(Outcome::Unknown, Outcome::Replied)
-        }
+        (Some(_), Some(text), None) => reply(dialect, text).map_or(Outcome::Unknown, Outcome::Replied),
         _ => Outcome::Unknown,
     }
 }

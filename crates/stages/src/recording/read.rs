@@ -32,7 +32,8 @@ pub enum RecordingError {
 /// # Errors
 /// [`RecordingError`], which names the line.
 pub fn read(text: &str) -> Result<Recording, RecordingError> {
-    if let Some(recording) = serde_json::from_str(text).ok().and_then(|document: Value| har::read(&document)) {
+    if let Some(recording) = serde_json::from_str(text).ok().and_then(|document: Value| har::read(&document))
+    {
         return Ok(recording);
     }
     let mut recording = Recording::default();
@@ -52,7 +53,9 @@ pub fn read(text: &str) -> Result<Recording, RecordingError> {
     }
     // Recorders write a request when it is over; what counts is when it came.
     if recording.exchanges.iter().all(|exchange| exchange.arrived.is_some()) {
-        recording.exchanges.sort_by(|a, b| a.arrived.unwrap_or_default().total_cmp(&b.arrived.unwrap_or_default()));
+        recording
+            .exchanges
+            .sort_by(|a, b| a.arrived.unwrap_or_default().total_cmp(&b.arrived.unwrap_or_default()));
     }
     Ok(recording)
 }

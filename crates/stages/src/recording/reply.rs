@@ -129,7 +129,8 @@ fn responses(value: &Value) -> Option<Reply> {
     if !["completed", "incomplete"].contains(&status) {
         return None;
     }
-    let (mut content, mut reasoning, mut calls, mut items) = (None::<String>, None::<String>, Vec::new(), Vec::new());
+    let (mut content, mut reasoning, mut calls, mut items) =
+        (None::<String>, None::<String>, Vec::new(), Vec::new());
     let joined = |parts: &Value| -> String {
         parts.as_array().into_iter().flatten().filter_map(|part| part["text"].as_str()).collect()
     };
@@ -188,7 +189,8 @@ fn messages_stream(events: &[Value]) -> Option<Reply> {
                 let block = whole["content"].get_mut(at)?;
                 for name in ["text", "thinking"] {
                     if let Some(more) = delta[name].as_str() {
-                        block[name] = Value::from(format!("{}{more}", block[name].as_str().unwrap_or_default()));
+                        block[name] =
+                            Value::from(format!("{}{more}", block[name].as_str().unwrap_or_default()));
                     }
                 }
                 inputs.get_mut(at)?.push_str(delta["partial_json"].as_str().unwrap_or_default());

@@ -59,7 +59,9 @@ fn first_turn(lines: &mut Lines) -> Option<&mut Value> {
 
 fn content(lines: &mut Lines, change: fn(&str) -> Value) -> bool {
     let Some(turn) = first_turn(lines) else { return false };
-    let Some(text) = turn["content"].as_str().filter(|text| !text.is_empty()).map(str::to_owned) else { return false };
+    let Some(text) = turn["content"].as_str().filter(|text| !text.is_empty()).map(str::to_owned) else {
+        return false;
+    };
     turn["content"] = change(&text);
     true
 }
@@ -112,7 +114,8 @@ const MUTATIONS: &[Mutation] = &[
         name: "results are reordered",
         change: |lines| {
             let messages = last(lines);
-            let tools: Vec<usize> = (0..messages.len()).filter(|at| messages[*at]["role"] == "tool").collect();
+            let tools: Vec<usize> =
+                (0..messages.len()).filter(|at| messages[*at]["role"] == "tool").collect();
             let [.., a, b] = tools[..] else { return false };
             let mut again = lines.last().unwrap().clone();
             again["reply"] = json!({"content": "Again."});
@@ -138,7 +141,8 @@ const MUTATIONS: &[Mutation] = &[
     Mutation {
         name: "content loses its outer spaces",
         change: |lines| {
-            let Some(text) = first_turn(lines).and_then(|turn| turn["content"].as_str().map(str::to_owned)) else {
+            let Some(text) = first_turn(lines).and_then(|turn| turn["content"].as_str().map(str::to_owned))
+            else {
                 return false;
             };
             text.trim() != text && content(lines, |text| json!(text.trim()))
@@ -165,7 +169,9 @@ const MUTATIONS: &[Mutation] = &[
         name: "calls get ids of their own",
         change: |lines| {
             let mut text = serde_json::to_string(last(lines)).unwrap();
-            let Some(id) = first_turn(lines).and_then(|turn| turn["tool_calls"][0]["id"].as_str().map(str::to_owned)) else {
+            let Some(id) =
+                first_turn(lines).and_then(|turn| turn["tool_calls"][0]["id"].as_str().map(str::to_owned))
+            else {
                 return false;
             };
             text = text.replace(&id, "own_id_1");
@@ -213,7 +219,11 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "a tool is added",
-        change: |lines| tools(lines, |tools| tools.push(json!({"type": "function", "function": {"name": "more", "parameters": {"type": "object"}}}))),
+        change: |lines| {
+            tools(lines, |tools| {
+                tools.push(json!({"type": "function", "function": {"name": "more", "parameters": {"type": "object"}}}))
+            })
+        },
         strict: Some(Cause::ToolsChanged),
         loose: Some(Cause::ToolsChanged),
     },
@@ -231,7 +241,9 @@ const MUTATIONS: &[Mutation] = &[
     },
     Mutation {
         name: "a tool is described otherwise",
-        change: |lines| tools(lines, |tools| tools[0]["function"]["description"] = json!("Another description.")),
+        change: |lines| {
+            tools(lines, |tools| tools[0]["function"]["description"] = json!("Another description."))
+        },
         strict: Some(Cause::ToolsDescribed),
         loose: Some(Cause::ToolsDescribed),
     },
@@ -281,7 +293,10 @@ const MUTATIONS: &[Mutation] = &[
         name: "the same turn goes on in another way",
         change: |lines| {
             let mut other = lines.last().unwrap().clone();
-            let Some(at) = messages(&mut other).iter().rposition(|message| message["role"] == "assistant") else { return false };
+            let Some(at) = messages(&mut other).iter().rposition(|message| message["role"] == "assistant")
+            else {
+                return false;
+            };
             messages(&mut other).truncate(at + 1);
             messages(&mut other).push(json!({"role": "user", "content": "Try something else."}));
             lines.push(other);
@@ -304,9 +319,14 @@ fn bases() -> Vec<(String, Lines)> {
     let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
     files.sort();
     let lines = |path: &Path| -> Lines {
-        std::fs::read_to_string(path).unwrap().lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+        std::fs::read_to_string(path)
+            .unwrap()
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect()
     };
-    let all = files.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), lines(path)));
+    let all =
+        files.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), lines(path)));
     all.filter(|(_, lines)| {
         let chats = lines.iter().all(|line| line["path"].as_str().unwrap().ends_with("/chat/completions"));
         let failed = lines.iter().any(|line| line["reply"].get("status").is_some());
@@ -351,7 +371,8 @@ fn a_changed_recording_is_told_by_its_change_and_never_taken_for_linear() {
             }
             // A base may be respelt of itself, which a strict session tells first.
             let strictly = said(&audit(lines, &Strict)) == Ok(None);
-            let judged = [(&LooseReplay as &dyn Matcher, mutation.loose, true), (&Strict, mutation.strict, strictly)];
+            let judged =
+                [(&LooseReplay as &dyn Matcher, mutation.loose, true), (&Strict, mutation.strict, strictly)];
             for (matcher, expected, _) in judged.into_iter().filter(|(.., applies)| *applies) {
                 fixtures += 1;
                 let lineage = audit(&changed, matcher);
@@ -368,7 +389,14 @@ fn a_changed_recording_is_told_by_its_change_and_never_taken_for_linear() {
                     counts.entry(name(&expected)).or_default().missed += 1;
                     let told = found.as_ref().map_or_else(Clone::clone, name);
                     counts.entry(told.clone()).or_default().wrong += 1;
-                    writeln!(misses, "{base}, {}, {}: {told}, not {}", mutation.name, matcher.name(), name(&expected)).unwrap();
+                    writeln!(
+                        misses,
+                        "{base}, {}, {}: {told}, not {}",
+                        mutation.name,
+                        matcher.name(),
+                        name(&expected)
+                    )
+                    .unwrap();
                 }
             }
         }
@@ -393,7 +421,8 @@ fn table(counts: &BTreeMap<String, Count>, fixtures: usize, bases: usize) -> Str
             of => format!("{:.3}", count.right as f64 / of as f64),
         };
         let all = count.right + count.missed;
-        writeln!(out, "| `{name}` | {all} | {} | {} |", share(count.right + count.wrong), share(all)).unwrap();
+        writeln!(out, "| `{name}` | {all} | {} | {} |", share(count.right + count.wrong), share(all))
+            .unwrap();
     }
     out
 }

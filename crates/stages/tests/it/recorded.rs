@@ -10,10 +10,8 @@ use verbatim_stages::recording::{Recording, read};
 
 /// The recordings, by name.
 pub(crate) fn recordings() -> Vec<(String, Recording)> {
-    let folder = std::env::var_os("VERBATIM_WIRE").map_or_else(
-        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/tests/wire"),
-        PathBuf::from,
-    );
+    let folder = std::env::var_os("VERBATIM_WIRE")
+        .map_or_else(|| Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/tests/wire"), PathBuf::from);
     let mut files: Vec<_> = std::fs::read_dir(folder)
         .unwrap()
         .map(|entry| entry.unwrap().path())
@@ -30,7 +28,8 @@ fn told(lineage: &Lineage) -> String {
         let cause = step.cause.map_or("", |cause| cause.name());
         let parent = step.parent.map_or(String::new(), |parent| format!("after {parent}"));
         let respelt: Vec<_> = step.respelt.iter().map(|cause| cause.name()).collect();
-        let respelt = if respelt.is_empty() { String::new() } else { format!("respelt {}", respelt.join(", ")) };
+        let respelt =
+            if respelt.is_empty() { String::new() } else { format!("respelt {}", respelt.join(", ")) };
         let foreign = if step.foreign > 0 { format!("foreign {}", step.foreign) } else { String::new() };
         let parts = [
             step.transition.name().to_owned(),
