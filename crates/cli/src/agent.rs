@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::{Map, Value, json};
-use verbatim_agents::{Agent, Command, Function, Limits, Remote, RemoteOptions, Way};
+use verbatim_agents::{Agent, Command, Function, Limits, Remote, RemoteOptions, Slots, Way};
 use verbatim_plugins::{Agent as Plugin, Host};
 
 use crate::config::{AgentConfig, Config, InheritConfig, SamplingConfig};
@@ -46,7 +46,7 @@ pub(crate) async fn at_once(agent: &AgentConfig) -> anyhow::Result<usize> {
     if agent.url.is_none() {
         return Ok(asked);
     }
-    let slots = remote(agent)?.slots().await.context("agent.url")?;
+    let slots = slots(agent).await.context("agent.url")?;
     ensure!(slots.total > 0, "agent.url: the service has no slots");
     if slots.total < asked {
         eprintln!(
@@ -55,6 +55,14 @@ pub(crate) async fn at_once(agent: &AgentConfig) -> anyhow::Result<usize> {
         );
     }
     Ok(asked.min(slots.total))
+}
+
+/// The slots of an agent's service.
+///
+/// # Errors
+/// If it does not say.
+pub(crate) async fn slots(agent: &AgentConfig) -> anyhow::Result<Slots> {
+    Ok(remote(agent)?.slots().await?)
 }
 
 /// The agent.

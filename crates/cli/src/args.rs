@@ -1,12 +1,14 @@
 //! The command line.
 
 mod journal;
+mod stages;
 
 use std::path::PathBuf;
 
-pub(crate) use journal::JournalCommand;
-
 use clap::{Args as Arguments, Parser, Subcommand};
+
+pub(crate) use journal::JournalCommand;
+pub(crate) use stages::{Assess, Bridge, Check, Demonstrate, Diagnose, Reported, Stage};
 
 const ABOUT: &str = "Run unmodified agents against a model under training, and get training rows in which every trained token is the model's own.";
 
@@ -19,6 +21,14 @@ First steps:
   verbatim engine probe http://HOST:PORT          what an SGLang, vLLM or llama.cpp server keeps
   verbatim serve --url http://HOST:PORT           serve on it
   verbatim config --config FILE                   every setting, and where it came from
+
+From an agent to a proof that training on it is safe:
+  verbatim assess -- COMMAND                      can this agent be trained, and what must change?
+  verbatim bridge --output FOLDER -- COMMAND      an adapter for it: launch script, rollout file, choices
+  verbatim assess ROLLOUT.TOML                    the same of a rollout's own agent, on its own tasks
+  verbatim check ROLLOUT.TOML                     is this rollout safe to start?
+  verbatim demonstrate ROLLOUT.TOML               run it and prove what it did
+  verbatim stage ROLLOUT.TOML                     where it stands, and what may come next
 
 Settings: flags win over the file given with --config, which wins over the defaults. Any setting of
 the file can be given as a flag: --set sampling.temperature=0.7";
@@ -63,6 +73,18 @@ pub(crate) enum Command {
         #[command(subcommand)]
         what: JournalCommand,
     },
+    /// Stage A: run an agent, or read a recording of one, and say whether it can be trained.
+    Assess(Assess),
+    /// Stage B: write an adapter for an agent, and try it on one task.
+    Bridge(Bridge),
+    /// Stage C: say whether a rollout is safe to start. The exit code is 0 only if it is; nothing is started.
+    Check(Check),
+    /// Stage D: run a checked rollout and prove what it did, in a bundle that others can replay.
+    Demonstrate(Demonstrate),
+    /// Say at which stage a rollout is, what is stale, and which stage may come next.
+    Stage(Stage),
+    /// Name the first broken link of a run.
+    Diagnose(Diagnose),
     /// Print every setting, and where it came from.
     Config(Settings),
 }

@@ -10,6 +10,7 @@ mod journal;
 mod model;
 mod plugins;
 mod rollout;
+mod stages;
 mod telemetry;
 mod wiring;
 
@@ -56,6 +57,12 @@ fn run(args: Args) -> anyhow::Result<ExitCode> {
                 command::engine::probe(probe).await
             }
             Command::Journal { what } => command::journal::run(&what),
+            Command::Assess(args) => stages::assess::run(args).await,
+            Command::Bridge(args) => stages::bridge::run(args).await,
+            Command::Check(args) => stages::check::run(args).await,
+            Command::Demonstrate(args) => stages::demonstrate::run(args).await,
+            Command::Stage(args) => stages::stage::run(args).await,
+            Command::Diagnose(args) => stages::diagnose::run(&args),
             Command::Config(config) => command::config::run(&config),
         }
     })

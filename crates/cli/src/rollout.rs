@@ -150,7 +150,41 @@ impl Prepared {
     }
 }
 
-fn dataset_of(config: DatasetConfig) -> Dataset {
+/// What of a rollout's settings it would be refused for, found without setting anything up: each begins with the
+/// setting's name where it has one.
+pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut look = |checked: anyhow::Result<()>| found.extend(checked.err().map(|error| format!("{error:#}")));
+    let (Some(dataset), Some(agent)) = (&config.dataset, &config.agent) else {
+        return vec![format!("{}: sections [dataset] and [agent] must be there", file.display())];
+    };
+    look(agent::check(agent));
+    look(agent::folder(&agent.cwd).context("agent.cwd").map(drop));
+    look(credit::check(config));
+    look(outline(&config.rollout).map(drop));
+    look(Format::of(&format!(".{}", config.rollout.format)).context("rollout.format").map(drop));
+    look(match (config.rollout.sink.as_str(), driven) {
+        ("auto" | "folder", _) | ("pull", Driven::ByTrainer) => Ok(()),
+        (other, _) => Err(anyhow::anyhow!("rollout.sink: {other:?} is not for a rollout that is driven so")),
+    });
+    look(lanes(&config.eval, dataset).map(drop));
+    look(crate::wiring::session_settings(config).map(drop));
+    match dataset_of(dataset.clone()).read().context("dataset.path") {
+        Err(error) => look(Err(error)),
+        Ok(tasks) => {
+            let order = order(dataset, driven);
+            let all = order.epochs.map(|epochs| tasks.len().saturating_mul(usize::try_from(epochs).unwrap_or(usize::MAX)));
+            let steps = (config.rollout.steps > 0).then_some(config.rollout.steps);
+            look(if tasks.is_empty() { Err(anyhow::anyhow!("dataset.path: it is empty")) } else { Ok(()) });
+            let made = rules(&config.rollout, agent, agent.concurrency.max(1), all, tasks.len(), steps);
+            look(made.context("rollout").map(drop));
+        }
+    }
+    found
+}
+
+/// The dataset that settings name.
+pub(crate) fn dataset_of(config: DatasetConfig) -> Dataset {
     Dataset {
         path: config.path,
         input_key: config.input_key,
@@ -193,7 +227,10 @@ fn order(dataset: &DatasetConfig, driven: Driven) -> Order {
 }
 
 /// Runs the agent's set-up command.
-fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
+///
+/// # Errors
+/// If it cannot be run, or fails.
+pub(crate) fn set_up(agent: &AgentConfig) -> anyhow::Result<()> {
     let Some(command) = &agent.setup else { return Ok(()) };
     eprintln!("setting the agent up: {command}");
     let status = std::process::Command::new("/bin/bash")

@@ -255,7 +255,11 @@ pub(crate) fn disowned() -> anyhow::Result<impl Future<Output = ()>> {
     })
 }
 
-fn session_settings(config: &Config) -> anyhow::Result<Settings> {
+/// What sessions are set to.
+///
+/// # Errors
+/// If a setting is none of its values, or out of its range; the error names it.
+pub(crate) fn session_settings(config: &Config) -> anyhow::Result<Settings> {
     let lineage = match config.sessions.lineage.as_str() {
         "tree" => Lineage::Tree,
         "linear" => Lineage::Linear,

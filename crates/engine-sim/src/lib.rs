@@ -15,4 +15,4 @@ mod script;
 pub use engine::{SimEngine, SimOptions, Speller};
 pub use fault::Fault;
 pub use latency::Latency;
-pub use script::{Drawn, Line, Playbook, Script};
+pub use script::{Caller, Drawn, Line, Playbook, Script};

@@ -78,3 +78,21 @@ impl Script for Drawn {
         Line { ids, fault: None }
     }
 }
+
+/// A line given beforehand in about half of the turns, and random text in the others.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// The text.
+    pub talk: Drawn,
+    /// The line: a call of a tool, stop token included.
+    pub call: Vec<TokenId>,
+}
+
+impl Script for Caller {
+    fn line(&self, prompt: &Prompt, random: &mut ChaCha8Rng) -> Line {
+        match random.random_bool(0.5) {
+            true => Line { ids: self.call.clone(), fault: None },
+            false => self.talk.line(prompt, random),
+        }
+    }
+}

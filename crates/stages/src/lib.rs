@@ -4,6 +4,7 @@
 //! unknown, and never passes.
 
 pub mod assess;
+pub mod bridge;
 pub mod check;
 pub mod demonstrate;
 pub mod diagnose;
@@ -12,4 +13,5 @@ pub mod lineage;
 pub mod log;
 pub mod page;
 pub mod recording;
+pub mod route;
 pub mod verify;

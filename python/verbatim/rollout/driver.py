@@ -29,7 +29,8 @@ class Rollout:
     `target` is a rollout file, for which a server is started that ends with this object; or the URL of a
     server that was started with `--rollout`, whose control key is `key` (else the content of the file that
     `VERBATIM_CONTROL_KEY_FILE` names). `settings` are more settings of a server that is started here, as
-    `{"rollout.mode": '"async"'}`; `flags` more of its flags.
+    `{"rollout.mode": '"async"'}`; `flags` more of its flags. In the folder `keep` every group's rows are kept as the
+    file that they were delivered in.
     """
 
     def __init__(
@@ -40,6 +41,7 @@ class Rollout:
         settings: Mapping[str, Any] | None = None,
         flags: Sequence[str] = (),
         retry: Retry | None = None,
+        keep: str | pathlib.Path | None = None,
     ) -> None:
         self.server: Server | None = None
         """The server, if it was started here."""
@@ -51,6 +53,7 @@ class Rollout:
         elif settings or flags:
             raise ValueError("settings and flags are of a server that is started here; this one runs already")
         self._client = Client(url, key, retry=retry)
+        self._keep = None if keep is None else pathlib.Path(keep)
 
     def __enter__(self) -> Rollout:
         return self
@@ -116,7 +119,12 @@ class Rollout:
         """
         asked = f"/rollout/batches?step={step}&wait={wait:.3f}&lend={seconds:.3f}"
         answer = self._exchange("GET", asked, wait + 30.0)
-        return None if answer.status == 204 else Lent(int(answer.headers["x-verbatim-batch"]), group_of(answer))
+        if answer.status == 204:
+            return None
+        group = group_of(answer)
+        if self._keep is not None:
+            kept(self._keep, group.name, answer.body)
+        return Lent(int(answer.headers["x-verbatim-batch"]), group)
 
     def acknowledge(self, lent: Lent) -> None:
         """Says that a group is kept elsewhere from now on. Saying it twice does no harm."""
@@ -238,3 +246,11 @@ def group_of(answer: Answer) -> Group:
         is_last=headers["x-verbatim-is-last"] == "true",
         deliveries=int(headers["x-verbatim-deliveries"]),
     )
+
+
+def kept(folder: pathlib.Path, name: str, body: bytes) -> None:
+    """Keeps a group's file, whole or not at all; one that is delivered again takes its own place."""
+    folder.mkdir(parents=True, exist_ok=True)
+    part = folder / ".part"
+    part.write_bytes(body)
+    part.replace(folder / f"{name.replace(':', '-')}.safetensors")

@@ -7,7 +7,7 @@ pub(crate) mod inspect;
 pub(crate) mod journal;
 pub(crate) mod pull;
 mod report;
-mod rows_files;
+pub(crate) mod rows_files;
 pub(crate) mod run;
 pub(crate) mod serve;
 pub(crate) mod verify;

@@ -56,6 +56,23 @@ impl Layered {
         Ok(Self { config, origins })
     }
 
+    /// Every setting as `section.name`, its value as TOML, and where it came from.
+    pub(crate) fn each(&self) -> anyhow::Result<Vec<(String, String, Origin)>> {
+        let table = Table::try_from(&self.config)?;
+        let mut all = Vec::new();
+        for (section, value) in &table {
+            match value {
+                Value::Table(inner) => all.extend(inner.iter().map(|(name, value)| {
+                    let key = format!("{section}.{name}");
+                    let origin = self.origin(&key);
+                    (key, value.to_string(), origin)
+                })),
+                value => all.push((section.clone(), value.to_string(), self.origin(section))),
+            }
+        }
+        Ok(all)
+    }
+
     /// Where a setting came from.
     pub(crate) fn origin(&self, key: &str) -> Origin {
         self.origins.get(key).cloned().unwrap_or(Origin::Default)

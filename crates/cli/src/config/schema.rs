@@ -125,6 +125,9 @@ pub(crate) struct EngineConfig {
     pub(crate) seed: u64,
     /// `sim`: mean tokens a turn.
     pub(crate) sim_tokens: usize,
+    /// `sim`: a tool that about half of the turns call, with one argument, `text`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) sim_tool: Option<String>,
     /// `sim`: microseconds a token.
     pub(crate) sim_token_us: u64,
     /// `sim`: tokens an increment.
@@ -157,6 +160,7 @@ impl Default for EngineConfig {
             prefix_cache_mib: 1024,
             seed: 0,
             sim_tokens: 40,
+            sim_tool: None,
             sim_token_us: 0,
             sim_chunk: 1,
             sim_script: None,

@@ -5,8 +5,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::Context;
+use serde_json::json;
+use verbatim_chat::{Arguments, Message, Role, Setup, Tool, ToolCall};
 use verbatim_engine::{Engine, probe};
-use verbatim_engine_sim::{Drawn, Latency, SimEngine, SimOptions};
+use verbatim_engine_sim::{Caller, Drawn, Latency, SimEngine, SimOptions};
 use verbatim_families::{Family, Scene};
 use verbatim_tokenizer::{HfTokenizer, SpecialSplitter, Tokenizer};
 use verbatim_tokens::TokenId;
@@ -109,8 +111,8 @@ pub(super) fn find(config: &EngineConfig) -> anyhow::Result<PathBuf> {
 
 /// A plain question, rendered.
 pub(super) fn hello(family: &dyn Family) -> anyhow::Result<Vec<TokenId>> {
-    let setup = verbatim_chat::Setup::default();
-    let question = verbatim_chat::Message::new(verbatim_chat::Role::User, "Hello");
+    let setup = Setup::default();
+    let question = Message::new(Role::User, "Hello");
     Ok(family.open(Scene { setup: &setup, opened: 0 }, &[question])?.ids)
 }
 
@@ -138,14 +140,35 @@ fn sim(config: &EngineConfig, family: &Arc<dyn Family>) -> anyhow::Result<SimEng
     let (tokenizer, splitter) = (Arc::clone(family.tokenizer()), speaks(family.as_ref()));
     let speller = Arc::new(move |text: &str| splitter.encode(tokenizer.as_ref(), text));
     let drawn = Drawn { ids, stop, mean: config.sim_tokens };
-    Ok(match &config.sim_script {
-        Some(path) => SimEngine::with_speller(options, Told::read(path, Arc::clone(family), drawn)?, speller),
-        None => SimEngine::with_speller(options, drawn, speller),
+    Ok(match (&config.sim_script, &config.sim_tool) {
+        (Some(path), _) => {
+            SimEngine::with_speller(options, Told::read(path, Arc::clone(family), drawn)?, speller)
+        }
+        (None, Some(tool)) => {
+            let call = call(family.as_ref(), tool)?;
+            SimEngine::with_speller(options, Caller { talk: drawn, call }, speller)
+        }
+        (None, None) => SimEngine::with_speller(options, drawn, speller),
     })
 }
 
 fn speaks(family: &dyn Family) -> SpecialSplitter {
     SpecialSplitter::new(family.tokenizer().as_ref(), |added| !added.control)
+}
+
+/// What a model of this family would sample to call a tool.
+fn call(family: &dyn Family, tool: &str) -> anyhow::Result<Vec<TokenId>> {
+    let declared = json!({"type": "function", "function": {"name": tool, "parameters": {"type": "object", "properties": {"text": {"type": "string"}}}}});
+    let setup = Setup { tools: vec![Tool(declared)], ..Setup::default() };
+    let scene = Scene { setup: &setup, opened: 0 };
+    let called = ToolCall {
+        id: None,
+        name: tool.to_owned(),
+        arguments: Arguments::Json(json!({"text": "what the agent saw"})),
+    };
+    let message = Message { tool_calls: vec![called], ..Message::new(Role::Assistant, "") };
+    let start = family.open(scene, &[Message::new(Role::User, "Hello")])?.start;
+    family.reply(scene, start, &message).context("engine.sim_tool: this family calls no tools")
 }
 
 #[cfg(feature = "embedded")]

@@ -14,6 +14,8 @@ mod evals;
 mod examples;
 mod rewards;
 mod services;
+mod skill;
+mod stages;
 mod support;
 mod verify;
 mod vocabulary;

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::judge::Run;
 use super::{Client, syntaxes};
@@ -12,7 +12,7 @@ use crate::lineage::{Cause, Finding, Intent, Topology, Transition};
 use crate::recording::Recording;
 
 /// How much something matters.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Need {
     /// The agent cannot run as it is.
@@ -26,7 +26,7 @@ pub enum Need {
 }
 
 /// Something that an agent does, and what to do about it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Adaptation {
     /// How much it matters.
     pub need: Need,
@@ -98,14 +98,13 @@ fn of_finding(finding: &Finding) -> Adaptation {
             Adaptation::new(need, format!("{field} is refused"), problem.clone())
         }
         Finding::Role(role) => Adaptation::new(Need::Noted, format!("role {role} is read as system"), ""),
-        Finding::Empty(role) => {
-            let way_out = if *role == "tool" {
-                "the model reads an empty result; let the tool say that there is no output"
-            } else {
-                ""
-            };
-            Adaptation::new(Need::Noted, format!("a {role} message is empty"), way_out)
-        }
+        // The model reads a result that says nothing, and a family may leave such a turn out altogether.
+        Finding::Empty("tool") => Adaptation::new(
+            Need::Required,
+            "a tool's result is empty",
+            "let the tool say that there is no output",
+        ),
+        Finding::Empty(role) => Adaptation::new(Need::Noted, format!("a {role} message is empty"), ""),
         Finding::LateSystem => Adaptation::new(
             Need::Noted,
             "instructions stand among the messages",

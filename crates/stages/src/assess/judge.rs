@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use verbatim_chat::Matcher;
 
 use super::adapt::adaptations;
@@ -11,7 +11,7 @@ use crate::lineage::{Declared, Lineage, Topology, Transition, trace};
 use crate::recording::Recording;
 
 /// Whether an agent can be trained.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Readiness {
     /// As it is.
@@ -154,6 +154,18 @@ pub fn assess(evidence: &Evidence<'_>) -> Assessment {
         matcher: evidence.matcher.name().to_owned(),
         runs,
     }
+}
+
+/// What is to be said of recordings whose lineages are known.
+pub(crate) fn adaptations_of(
+    recordings: &[Recording],
+    lineages: &[Lineage],
+    topology: Topology,
+) -> Vec<Adaptation> {
+    let run = |lineage: &Lineage| Run { name: "run".to_owned(), lineage: lineage.clone(), failed: None };
+    let runs: Vec<_> = lineages.iter().map(run).zip(recordings).collect();
+    let client = Client::of(runs.iter().map(|(run, recording)| (*recording, &run.lineage)));
+    adaptations(&runs, &client, topology)
 }
 
 impl Assessment {

@@ -51,6 +51,37 @@ pub enum Cause {
 }
 
 impl Cause {
+    /// Each of them.
+    pub const ALL: [Self; 27] = [
+        Self::RetriedFailure,
+        Self::Resent,
+        Self::ToolsReordered,
+        Self::ToolsChanged,
+        Self::ToolsDescribed,
+        Self::TemplateDrift,
+        Self::ThinkingDropped,
+        Self::ToolCallIdentity,
+        Self::SerialisationDrift,
+        Self::AssistantRewritten,
+        Self::AssistantDropped,
+        Self::ToolResultDropped,
+        Self::Reordered,
+        Self::HistoryRewritten,
+        Self::HistoryTrimmed,
+        Self::SystemChanged,
+        Self::Compaction,
+        Self::IndependentContext,
+        Self::Branched,
+        Self::RetriedFailure,
+        Self::ToolsReordered,
+        Self::TemplateDrift,
+        Self::ToolCallIdentity,
+        Self::AssistantDropped,
+        Self::ToolResultDropped,
+        Self::Reordered,
+        Self::HistoryRewritten,
+    ];
+
     /// The name in reports.
     pub fn name(self) -> &'static str {
         match self {

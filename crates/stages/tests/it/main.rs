@@ -6,9 +6,12 @@
     reason = "a test that cannot go on has failed"
 )]
 
+mod blocks;
+mod demonstrated;
 mod mutated;
 mod parser;
 mod recorded;
 mod session;
 mod template;
+mod verdicts;
 mod world;
