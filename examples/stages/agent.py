@@ -17,7 +17,7 @@ from typing import Any
 
 TIMEOUT = float(os.environ.get("AGENT_TIMEOUT", "900"))
 FAULT = os.environ.get("AGENT_FAULT", "")
-TURNS = 16
+TURNS = 48
 TOOL = {
     "type": "function",
     "function": {

@@ -7,23 +7,37 @@ use std::process::ExitCode;
 
 use anyhow::{Context, bail, ensure};
 use serde_json::json;
-use verbatim_stages::assess::{Assessment, Readiness};
+use verbatim_stages::assess::{Assessment, Need, Readiness};
 use verbatim_stages::bridge::{Adapter, Choice, choices, launch, rollout};
 use verbatim_stages::lineage::Declared;
 use verbatim_stages::page::{Page, Part};
 use verbatim_stages::recording::{Recording, read};
 
 use super::assess::{Assessing, assessment};
-use crate::args::{Assess, Bridge, Settings};
+use crate::args::{Assess, Bridge};
+use crate::config::{Layered, Origin};
 use crate::telemetry::Telemetry;
-use crate::wiring::settings;
+use crate::wiring::{quoted, settings};
 
 /// Writes an adapter, and checks it by running one task. The exit code is 0 only if the agent is ready behind it.
 pub(crate) async fn run(args: Bridge) -> anyhow::Result<ExitCode> {
     ensure!(!args.output.exists(), "{} is there already: an adapter is written once", args.output.display());
-    let config = settings(&args.settings, &[])?.config;
-    let _telemetry = Telemetry::start(&config.log)?;
-    let recordings = recordings(&args).await?;
+    let layered = settings(&args.settings, &[])?;
+    let _telemetry = Telemetry::start(&layered.config.log)?;
+    let parent = args.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+    let part = tempfile::Builder::new().prefix(".bridge-").tempdir_in(parent)?;
+    let adapter = Adapter {
+        command: whole(&args.command),
+        cwd: std::env::current_dir()?.to_string_lossy().into_owned(),
+        mapped: mapped(&args.map)?,
+        tasks: tasks(&args, part.path())?,
+        columns: (args.input_key.clone(), args.metadata_key.clone()),
+        reward: args.reward.clone(),
+        advantage: args.advantage.clone(),
+        settings: given(&layered)?,
+    };
+    let recordings = recordings(&args, &adapter, part.path()).await?;
     let declared = if args.branches { Declared::Branches } else { Declared::Nothing };
     let mut chosen = choices(&recordings, declared)?;
     ensure!(
@@ -32,22 +46,6 @@ pub(crate) async fn run(args: Bridge) -> anyhow::Result<ExitCode> {
     );
     let kept = ask(&args, &chosen)?;
     chosen.retain(|choice| choice.changes.is_none() || kept.contains(&choice.setting));
-
-    let parent = args.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
-    let part = tempfile::Builder::new().prefix(".bridge-").tempdir_in(parent)?;
-    let tasks = tasks(&args, part.path())?;
-    let adapter = Adapter {
-        command: whole(&args.command),
-        cwd: std::env::current_dir()?.to_string_lossy().into_owned(),
-        mapped: mapped(&args.map)?,
-        tasks,
-        columns: (args.input_key.clone(), args.metadata_key.clone()),
-        reward: args.reward.clone(),
-        advantage: args.advantage.clone(),
-        model: config.engine.model.clone(),
-        engine: serde_json::to_value(config.engine.kind)?.as_str().unwrap_or("embedded").to_owned(),
-    };
     write(part.path(), &adapter, &chosen)?;
     let tried = tried(&args, &part.path().join("rollout.toml")).await?;
     let turns: usize = tried.runs.iter().map(|run| run.lineage.turns).sum();
@@ -65,8 +63,17 @@ pub(crate) async fn run(args: Bridge) -> anyhow::Result<ExitCode> {
     Ok(if tried.readiness == Readiness::Ready { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// Recordings of the agent: those that were given, else one of a run.
-async fn recordings(args: &Bridge) -> anyhow::Result<Vec<Recording>> {
+/// The settings that were given by flags, and what samples whether it was or not.
+fn given(layered: &Layered) -> anyhow::Result<Vec<(String, String)>> {
+    let all = layered.each()?.into_iter();
+    let is_kept = |name: &str, origin: &Origin| {
+        *origin == Origin::Flag || ["engine.kind", "engine.model"].contains(&name)
+    };
+    Ok(all.filter(|(name, _, origin)| is_kept(name, origin)).map(|(name, value, _)| (name, value)).collect())
+}
+
+/// Recordings of the agent: those that were given, else one of a run on the first task.
+async fn recordings(args: &Bridge, adapter: &Adapter, folder: &Path) -> anyhow::Result<Vec<Recording>> {
     let read_one = |path: &PathBuf| {
         let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         read(&text).with_context(|| path.display().to_string())
@@ -74,16 +81,25 @@ async fn recordings(args: &Bridge) -> anyhow::Result<Vec<Recording>> {
     if !args.recording.is_empty() {
         return args.recording.iter().map(read_one).collect();
     }
+    let tasks = folder.join(&adapter.tasks);
+    let mut flags = args.settings.clone();
+    flags.set.push(format!("dataset.path={}", quoted(&tasks.to_string_lossy())));
+    flags.set.push(format!("dataset.input_key={}", quoted(&args.input_key)));
+    flags.set.extend(args.metadata_key.iter().map(|key| format!("dataset.metadata_key={}", quoted(key))));
     let asked = Assess {
-        command: args.command.clone(),
-        prompt: args.prompt.clone(),
+        // As it will be launched.
+        command: vec![launch(adapter)],
         branches: args.branches,
         limit: args.limit,
-        tasks: 1,
-        settings: args.settings.clone(),
+        settings: flags,
         ..Assess::default()
     };
     let Assessing { runs, .. } = assessment(&asked).await?;
+    if let Some(failed) = runs.iter().find_map(|(_, recording, failed)| {
+        failed.as_ref().filter(|_| recording.exchanges.is_empty())
+    }) {
+        bail!("the agent asked for no turn: {failed}; nothing was written");
+    }
     Ok(runs.into_iter().map(|(_, recording, _)| recording).collect())
 }
 
@@ -166,17 +182,9 @@ fn listed(chosen: &[Choice]) -> Vec<(String, String)> {
     chosen.iter().map(line).collect()
 }
 
-/// One task through what was written.
+/// One task through what was written, and nothing but what was written.
 async fn tried(args: &Bridge, rollout: &Path) -> anyhow::Result<Assessment> {
-    // Of the flags only those that say what samples: the rest is in the file now.
-    let flags = Settings { config: None, ..args.settings.clone() };
-    let asked = Assess {
-        rollout: Some(rollout.to_owned()),
-        tasks: 1,
-        limit: args.limit,
-        settings: flags,
-        ..Assess::default()
-    };
+    let asked = Assess { rollout: Some(rollout.to_owned()), limit: args.limit, ..Assess::default() };
     Ok(assessment(&asked).await?.assessment)
 }
 
@@ -190,7 +198,7 @@ fn report(output: &Path, chosen: &[Choice], tried: &Assessment) -> Page {
         ("Next allowed stage", format!("A, on the integrated agent: verbatim assess {file}")),
     ];
     let fields = fields.map(|(name, value)| (name.to_owned(), vec![value])).to_vec();
-    let open = tried.adaptations.iter().filter(|found| found.need != verbatim_stages::assess::Need::Noted);
+    let open = tried.adaptations.iter().filter(|found| found.need != Need::Noted);
     Page::new("Stage B: Bridge")
         .with(Part::Fields(fields))
         .listing("Choices", listed(chosen))

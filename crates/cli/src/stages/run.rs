@@ -108,7 +108,7 @@ async fn one(agent: &Agent, launcher: &Launcher, seat: &Seat, input: &Input, lim
 /// What the agent is given, run by run.
 fn inputs(args: &Assess, config: &Config) -> anyhow::Result<Vec<Input>> {
     ensure!(args.tasks > 0, "--tasks: 0 of them assess nothing");
-    let Some(dataset) = args.rollout.as_ref().and(config.dataset.clone()) else {
+    let Some(dataset) = config.dataset.clone() else {
         let messages = vec![json!({"role": "user", "content": args.prompt})];
         return Ok(vec![Input { messages, ..Input::default() }; args.tasks]);
     };

@@ -62,8 +62,6 @@ fn an_adapter_is_written_whole_after_one_task_or_not_at_all() {
     let bridge = |map: &str| {
         let mut command = verbatim();
         command.args(["bridge", "--engine", "sim", "--yes", "--map", map, "--output"]).arg(&output);
-        // Alone the agent does not find its model: a recording of it stands in.
-        command.arg("--recording").arg(recording("openai-sdk-chat-obj"));
         command.args(["--limit", "60", "--", "bash"]).arg(&script).output().unwrap()
     };
     let wrong = bridge("YOUR_URL=OPENAI_BASE_URL");

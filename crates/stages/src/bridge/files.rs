@@ -24,10 +24,8 @@ pub struct Adapter {
     pub reward: Option<String>,
     /// Who shares the credit, where there are several contexts.
     pub advantage: Option<String>,
-    /// The engine's model.
-    pub model: String,
-    /// The engine's kind.
-    pub engine: String,
+    /// Settings that were given beside: each its dotted name, and its value as TOML.
+    pub settings: Vec<(String, String)>,
 }
 
 /// The launch script.
@@ -64,30 +62,40 @@ fn word(text: &str) -> String {
 pub fn rollout(adapter: &Adapter, choices: &[Choice]) -> String {
     let mut out = String::from("# Written by `verbatim bridge`. choices.md says why each setting is what it is.\n");
     let chosen = |section: &str| -> Vec<String> {
-        let of = choices.iter().filter_map(|choice| {
-            let name = choice.setting.strip_prefix(section)?.strip_prefix('.')?;
-            Some(format!("{name} = {}", choice.value))
-        });
-        of.collect()
+        let line = |(setting, value): (&str, &str)| {
+            Some(format!("{} = {value}", setting.strip_prefix(section)?.strip_prefix('.')?))
+        };
+        // What was given wins over what was found.
+        let given = adapter.settings.iter().map(|(setting, value)| (setting.as_str(), value.as_str()));
+        let found = choices.iter().filter(|choice| !adapter.settings.iter().any(|(of, _)| of == choice.setting));
+        given.chain(found.map(|choice| (choice.setting, choice.value.as_str()))).filter_map(line).collect()
     };
     let (input, metadata) = &adapter.columns;
     let mut dataset = vec![format!("path = {:?}", adapter.tasks), format!("input_key = {input:?}")];
+    dataset.extend(chosen("dataset"));
     dataset.extend(metadata.iter().map(|metadata| format!("metadata_key = {metadata:?}")));
     let mut reward = chosen("reward");
     reward.extend(adapter.reward.iter().map(|path| format!("session = {path:?}")));
     reward.extend(adapter.advantage.iter().map(|path| format!("advantage = {path:?}")));
-    let family = chosen("family");
+    let mut family = chosen("family");
     // A parser of one's own choice is for a family that has none of its own.
-    let named = (!family.is_empty()).then(|| "name = \"default\"".to_owned());
+    if family.iter().any(|line| line.contains("_parser")) && !family.iter().any(|line| line.starts_with("name")) {
+        family.insert(0, "name = \"default\"".to_owned());
+    }
+    let with = |lines: &[&str], section: &str| -> Vec<String> {
+        lines.iter().map(|line| (*line).to_owned()).chain(chosen(section)).collect()
+    };
     let sections = [
-        ("engine", vec![format!("kind = {:?}", adapter.engine), format!("model = {:?}", adapter.model)]),
-        ("family", named.into_iter().chain(family).collect()),
+        ("engine", chosen("engine")),
+        ("family", family),
+        ("sampling", chosen("sampling")),
         ("sessions", chosen("sessions")),
         ("dataset", dataset),
-        ("agent", vec!["command = \"./launch.sh\"".to_owned(), "cwd = \".\"".to_owned()]),
+        ("agent", with(&["command = \"./launch.sh\"", "cwd = \".\""], "agent")),
+        ("plugins", chosen("plugins")),
         ("reward", reward),
-        ("rollout", vec!["group_size = 4".to_owned(), "output = \"rows\"".to_owned()]),
-        ("log", vec!["events = \"events.jsonl\"".to_owned()]),
+        ("rollout", with(&["output = \"rows\""], "rollout")),
+        ("log", with(&["events = \"events.jsonl\""], "log")),
     ];
     for (name, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
         let _ = write!(out, "\n[{name}]\n{}\n", lines.join("\n"));
@@ -108,8 +116,7 @@ mod tests {
             columns: ("input".into(), None),
             reward: Some("mine:score".into()),
             advantage: None,
-            model: "m".into(),
-            engine: "sim".into(),
+            settings: vec![("engine.kind".into(), "\"sim\"".into())],
         }
     }
 
