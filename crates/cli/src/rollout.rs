@@ -154,7 +154,8 @@ impl Prepared {
 /// setting's name where it has one.
 pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) -> Vec<String> {
     let mut found = Vec::new();
-    let mut look = |checked: anyhow::Result<()>| found.extend(checked.err().map(|error| format!("{error:#}")));
+    let mut look =
+        |checked: anyhow::Result<()>| found.extend(checked.err().map(|error| format!("{error:#}")));
     let (Some(dataset), Some(agent)) = (&config.dataset, &config.agent) else {
         return vec![format!("{}: sections [dataset] and [agent] must be there", file.display())];
     };
@@ -164,7 +165,7 @@ pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) 
     look(outline(&config.rollout).map(drop));
     look(Format::of(&format!(".{}", config.rollout.format)).context("rollout.format").map(drop));
     look(match (config.rollout.sink.as_str(), driven) {
-        ("auto" | "folder", _) | ("pull", Driven::ByTrainer) => Ok(()),
+        ("auto" | "folder" | "store", _) | ("pull", Driven::ByTrainer) => Ok(()),
         (other, _) => Err(anyhow::anyhow!("rollout.sink: {other:?} is not for a rollout that is driven so")),
     });
     look(lanes(&config.eval, dataset).map(drop));
@@ -173,7 +174,9 @@ pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) 
         Err(error) => look(Err(error)),
         Ok(tasks) => {
             let order = order(dataset, driven);
-            let all = order.epochs.map(|epochs| tasks.len().saturating_mul(usize::try_from(epochs).unwrap_or(usize::MAX)));
+            let all = order
+                .epochs
+                .map(|epochs| tasks.len().saturating_mul(usize::try_from(epochs).unwrap_or(usize::MAX)));
             let steps = (config.rollout.steps > 0).then_some(config.rollout.steps);
             look(if tasks.is_empty() { Err(anyhow::anyhow!("dataset.path: it is empty")) } else { Ok(()) });
             let made = rules(&config.rollout, agent, agent.concurrency.max(1), all, tasks.len(), steps);

@@ -104,13 +104,17 @@ pub(super) async fn assessment(args: &Assess) -> anyhow::Result<Assessing> {
         }
     }
     for path in &args.recording {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         let recording = read(&text).with_context(|| path.display().to_string())?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         runs.push((name, recording, None));
     }
     let evidence = Evidence {
-        runs: runs.iter().map(|(name, recording, failed)| (name.clone(), recording, failed.clone())).collect(),
+        runs: runs
+            .iter()
+            .map(|(name, recording, failed)| (name.clone(), recording, failed.clone()))
+            .collect(),
         matcher: matcher.as_ref(),
         declared,
         execution: execution(args, &config),
@@ -131,7 +135,8 @@ fn rewards(ran: &[Ran]) -> Option<bool> {
     outputs.peek()?;
     Some(outputs.all(|output| {
         let records = output.records.iter().flatten();
-        output.reward.is_some() || records.clone().next().is_some() && records.clone().all(|record| record.reward.is_some())
+        output.reward.is_some()
+            || records.clone().next().is_some() && records.clone().all(|record| record.reward.is_some())
     }))
 }
 

@@ -24,7 +24,8 @@ pub(crate) async fn run(args: Bridge) -> anyhow::Result<ExitCode> {
     ensure!(!args.output.exists(), "{} is there already: an adapter is written once", args.output.display());
     let layered = settings(&args.settings, &[])?;
     let _telemetry = Telemetry::start(&layered.config.log)?;
-    let parent = args.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+    let parent =
+        args.output.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
     let part = tempfile::Builder::new().prefix(".bridge-").tempdir_in(parent)?;
     let adapter = Adapter {
@@ -75,7 +76,8 @@ fn given(layered: &Layered) -> anyhow::Result<Vec<(String, String)>> {
 /// Recordings of the agent: those that were given, else one of a run on the first task.
 async fn recordings(args: &Bridge, adapter: &Adapter, folder: &Path) -> anyhow::Result<Vec<Recording>> {
     let read_one = |path: &PathBuf| {
-        let text = std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
+        let text =
+            std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
         read(&text).with_context(|| path.display().to_string())
     };
     if !args.recording.is_empty() {
@@ -95,9 +97,10 @@ async fn recordings(args: &Bridge, adapter: &Adapter, folder: &Path) -> anyhow::
         ..Assess::default()
     };
     let Assessing { runs, .. } = assessment(&asked).await?;
-    if let Some(failed) = runs.iter().find_map(|(_, recording, failed)| {
-        failed.as_ref().filter(|_| recording.exchanges.is_empty())
-    }) {
+    if let Some(failed) = runs
+        .iter()
+        .find_map(|(_, recording, failed)| failed.as_ref().filter(|_| recording.exchanges.is_empty()))
+    {
         bail!("the agent asked for no turn: {failed}; nothing was written");
     }
     Ok(runs.into_iter().map(|(_, recording, _)| recording).collect())
@@ -145,7 +148,8 @@ fn whole(command: &[String]) -> Vec<String> {
 }
 
 fn mapped(map: &[String]) -> anyhow::Result<Vec<(String, String)>> {
-    let is_name = |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
+    let is_name =
+        |name: &str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_');
     let one = |pair: &String| match pair.split_once('=') {
         Some((own, ours)) if is_name(own) && is_name(ours) => Ok((own.to_owned(), ours.to_owned())),
         _ => bail!("--map {pair}: expected OWN=OURS, as in MY_URL=OPENAI_BASE_URL"),

@@ -49,7 +49,8 @@ pub(crate) async fn run(args: Check) -> anyhow::Result<ExitCode> {
     if !outdated.is_empty() {
         unknown.push(format!("the assessment is stale ({} changed): assess again", outdated.join(", ")));
     }
-    let mut settled = parameters(&settings, &problems(config, &args.rollout, driven), &notes(config), &unknown);
+    let mut settled =
+        parameters(&settings, &problems(config, &args.rollout, driven), &notes(config), &unknown);
     settled.extend(current.into_iter().flat_map(adaptations));
     let patience = Patience {
         client: least(args.client_timeout, current.and_then(|found| found.timeout)),
@@ -101,9 +102,7 @@ pub(super) fn of_rollout(rollout: &Path, flags: &Settings) -> anyhow::Result<Lay
 /// What limits sessions from outside: as declared, or as the agent's service says. Beside it, why that could not be asked.
 async fn gate(args: &Check, config: &Config) -> anyhow::Result<(Gate, Option<String>)> {
     match (args.slots, args.eval_slots, &config.agent) {
-        (Some(train), Some(eval), _) => {
-            Ok((Gate::Dedicated { train: Some(train), eval: Some(eval) }, None))
-        }
+        (Some(train), Some(eval), _) => Ok((Gate::Dedicated { train: Some(train), eval: Some(eval) }, None)),
         (Some(slots), None, _) => Ok((Gate::Shared(Some(slots)), None)),
         (None, _, Some(named)) if named.url.is_some() => match agent::slots(named).await {
             Ok(slots) => Ok((Gate::Shared(Some(slots.total as u64)), None)),

@@ -188,9 +188,17 @@ impl Ran<'_> {
         let rollout = self.folder.join(ROLLOUT);
         let mut config = resolved(self.config)?;
         config.log.events = Some(self.folder.join(EVENTS));
-        config.rollout.output = self.folder.join(ROWS);
-        std::fs::write(&rollout, toml::to_string(&config)?).context("cannot write the configuration")?;
         let temporary = tempfile::tempdir()?;
+        // What a journal holds is of other runs.
+        config.journal.folder = config.journal.folder.map(|_| temporary.path().join("journal"));
+        // A job that goes to its own store for rows says with --rows where they are.
+        if self.args.job.is_none() || config.rollout.sink != "store" {
+            config.rollout.output = self.folder.join(ROWS);
+        }
+        if self.args.job.is_none() {
+            config.rollout.sink = "auto".to_owned();
+        }
+        std::fs::write(&rollout, toml::to_string(&config)?).context("cannot write the configuration")?;
         let mark = format!("{:016x}", rand::random::<u64>());
         let before = self.used().await;
         let this = std::env::current_exe()?;

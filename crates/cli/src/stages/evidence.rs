@@ -98,7 +98,9 @@ pub(super) fn groups(config: &Config) -> Vec<Line> {
         ),
     };
     let ended = match config.agent.as_ref().map(|agent| (&agent.command, &agent.url, agent.grace_seconds)) {
-        Some((Some(_), _, grace)) => format!("every process of an agent is ended, {grace} s after it was told"),
+        Some((Some(_), _, grace)) => {
+            format!("every process of an agent is ended, {grace} s after it was told")
+        }
         Some((None, Some(_), _)) => "a task is cancelled at its service, and seen to its end".to_owned(),
         _ => "a call is cancelled, or its worker is ended".to_owned(),
     };
@@ -115,7 +117,8 @@ pub(super) fn steps(config: &Config) -> Vec<Line> {
             config.sessions.hold_seconds
         ),
         "async" => match rollout.staleness {
-            0 => "async: groups go on while the trainer trains; how old their weights are is not bounded".into(),
+            0 => "async: groups go on while the trainer trains; how old their weights are is not bounded"
+                .into(),
             most => format!("async: a group's weights are at most {most} steps old"),
         },
         other => format!("{other}: there is no such mode"),

@@ -19,7 +19,7 @@ pub(super) fn hashes(config: &Config, family: Option<&dyn Family>) -> anyhow::Re
     let whole = json!({
         "sampling": config.sampling, "server": {"connections": config.server.connections},
         "rollout": config.rollout, "dataset": config.dataset, "eval": config.eval, "reward": config.reward,
-        "sessions": config.sessions, "plugins": config.plugins,
+        "sessions": config.sessions, "journal": config.journal, "plugins": config.plugins,
         "data": config.dataset.as_ref().map(|dataset| file(&dataset.path)),
         "evaluated": config.eval.iter().map(|eval| file(&eval.path)).collect::<Vec<_>>(),
         "functions": functions(config).iter().map(|path| file(path)).collect::<Vec<_>>(),
@@ -73,5 +73,10 @@ fn functions(config: &Config) -> Vec<PathBuf> {
 /// The file of a dotted path's module, where it is in a search path.
 fn module(config: &Config, dotted: &str) -> Option<PathBuf> {
     let name = dotted.split(':').next().unwrap_or(dotted).replace('.', "/");
-    config.plugins.search_paths.iter().map(|folder| folder.join(format!("{name}.py"))).find(|path| path.is_file())
+    config
+        .plugins
+        .search_paths
+        .iter()
+        .map(|folder| folder.join(format!("{name}.py")))
+        .find(|path| path.is_file())
 }

@@ -18,7 +18,9 @@ pub(super) fn machine() -> Machine {
         }
     };
     let memory = std::fs::read_to_string("/proc/meminfo").unwrap_or_default();
-    let free = memory.lines().find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
+    let free = memory
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:")?.split_whitespace().next()?.parse().ok());
     Machine {
         files: limit("Max open files"),
         processes: limit("Max processes"),
@@ -30,11 +32,16 @@ pub(super) fn machine() -> Machine {
 pub(super) fn marked(mark: &str) -> Option<usize> {
     let wanted = format!("{MARK}={mark}");
     let mine = std::process::id().to_string();
-    let processes = std::fs::read_dir("/proc").ok()?.filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
-    let found = processes.filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != mine).filter(|name| {
-        let environment = std::fs::read(Path::new("/proc").join(name).join("environ")).unwrap_or_default();
-        environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-    });
+    let processes = std::fs::read_dir("/proc")
+        .ok()?
+        .filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
+    let found = processes
+        .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != mine)
+        .filter(|name| {
+            let environment =
+                std::fs::read(Path::new("/proc").join(name).join("environ")).unwrap_or_default();
+            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
+        });
     Some(found.count())
 }
 
@@ -42,5 +49,10 @@ pub(super) fn marked(mark: &str) -> Option<usize> {
 pub(super) fn folders(temporary: &Path) -> Option<usize> {
     let entries = std::fs::read_dir(temporary).ok()?;
     let is_agents = |name: &str| name.starts_with("verbatim-session-");
-    Some(entries.filter_map(|entry| entry.ok()?.file_name().into_string().ok()).filter(|name| is_agents(name)).count())
+    Some(
+        entries
+            .filter_map(|entry| entry.ok()?.file_name().into_string().ok())
+            .filter(|name| is_agents(name))
+            .count(),
+    )
 }

@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::config::Config;
+use crate::config::{Config, is_url};
 
 /// The settings with every path whole.
 ///
@@ -17,6 +17,7 @@ pub(super) fn resolved(config: &Config) -> anyhow::Result<Config> {
     let agent = config.agent.as_mut();
     let (cwd, key) = agent.map_or((None, None), |agent| (Some(&mut agent.cwd), agent.key_file.as_mut()));
     let optional = [
+        config.journal.folder.as_mut(),
         config.sessions.spill.as_mut(),
         config.engine.cache.as_mut(),
         config.engine.api_key_file.as_mut(),
@@ -28,7 +29,8 @@ pub(super) fn resolved(config: &Config) -> anyhow::Result<Config> {
         cwd,
         key,
         Some(&mut config.reward.cwd),
-        Some(&mut config.rollout.output),
+        // Rows may also go to a store's URL.
+        Some(&mut config.rollout.output).filter(|output| !is_url(&output.to_string_lossy())),
     ];
     let evals = config.eval.iter_mut().map(|eval| &mut eval.path);
     let all = optional.into_iter().flatten().chain(&mut config.plugins.search_paths).chain(evals);

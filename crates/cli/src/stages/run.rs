@@ -40,7 +40,7 @@ pub(super) async fn run(args: &Assess, config: &Config) -> anyhow::Result<(Vec<R
         Some(_) => None,
         None => {
             let loaded = model::load(config).await?;
-            let service = Service::start(config, &loaded, Access::default()).await?;
+            let service = Service::start(config, &loaded, Access::default(), None).await?;
             Some((loaded, service))
         }
     };
@@ -66,12 +66,17 @@ pub(super) async fn run(args: &Assess, config: &Config) -> anyhow::Result<(Vec<R
             Some((_, service)) => Some(service.sessions.open(OpenOptions::default())?),
             None => None,
         };
-        let token = opened.as_ref().map_or_else(|| "assess".to_owned(), |(token, _)| token.as_str().to_owned());
+        let token =
+            opened.as_ref().map_or_else(|| "assess".to_owned(), |(token, _)| token.as_str().to_owned());
         let seat = Seat {
             server: recorder.url.clone(),
-            session: opened.as_ref().map_or_else(|| "assess".to_owned(), |(_, session)| session.id().to_string()),
+            session: opened
+                .as_ref()
+                .map_or_else(|| "assess".to_owned(), |(_, session)| session.id().to_string()),
             token: token.clone(),
-            model: served.as_ref().map_or_else(|| config.engine.model.clone(), |(loaded, _)| loaded.model.clone()),
+            model: served
+                .as_ref()
+                .map_or_else(|| config.engine.model.clone(), |(loaded, _)| loaded.model.clone()),
             mode: "train".to_owned(),
             group: "assess".to_owned(),
         };
@@ -91,7 +96,13 @@ pub(super) async fn run(args: &Assess, config: &Config) -> anyhow::Result<(Vec<R
     Ok((runs, loaded))
 }
 
-async fn one(agent: &Agent, launcher: &Launcher, seat: &Seat, input: &Input, limit: Duration) -> Result<Output, String> {
+async fn one(
+    agent: &Agent,
+    launcher: &Launcher,
+    seat: &Seat,
+    input: &Input,
+    limit: Duration,
+) -> Result<Output, String> {
     let (tell, told) = oneshot::channel();
     let running = agent.run(launcher, seat, input, told);
     tokio::pin!(running);

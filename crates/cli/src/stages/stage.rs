@@ -21,7 +21,10 @@ pub(crate) async fn run(args: Stage) -> anyhow::Result<ExitCode> {
         let fields = vec![
             ("Current stage".to_owned(), vec!["A".to_owned()]),
             ("Evidence".to_owned(), vec![format!("none: {} is not there", args.rollout.display())]),
-            ("Next allowed stage".to_owned(), vec!["A: verbatim assess -- COMMAND, then verbatim bridge".to_owned()]),
+            (
+                "Next allowed stage".to_owned(),
+                vec!["A: verbatim assess -- COMMAND, then verbatim bridge".to_owned()],
+            ),
         ];
         print!("{}", Page::new("Stages").with(Part::Fields(fields)).text());
         return Ok(ExitCode::FAILURE);

@@ -94,7 +94,8 @@ fn every_command_and_flag_exists() {
 
 #[test]
 fn every_setting_exists() {
-    let sections = ["engine", "family", "sessions", "server", "dataset", "agent", "rollout", "eval", "reward", "log"];
+    let sections =
+        ["engine", "family", "sessions", "server", "dataset", "agent", "rollout", "eval", "reward", "log"];
     let mut settings = BTreeSet::new();
     for (_, page) in pages() {
         for code in code(&page) {

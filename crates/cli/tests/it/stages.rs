@@ -25,7 +25,8 @@ fn columns(report: &str) -> usize {
 
 #[test]
 fn a_recording_is_assessed_and_the_exit_code_says_whether_it_is_ready() {
-    let ready = verbatim().args(["assess", "--recording"]).arg(recording("openai-sdk-chat-obj")).output().unwrap();
+    let ready =
+        verbatim().args(["assess", "--recording"]).arg(recording("openai-sdk-chat-obj")).output().unwrap();
     let said = text(&ready);
     assert!(ready.status.success() && said.contains("READY") && said.contains("linear"), "{said}");
     assert!(columns(&said) <= 80, "{said}");
@@ -44,7 +45,11 @@ fn a_rollout_that_was_never_assessed_is_unverified_and_is_not_demonstrated() {
     assert!(!output.status.success() && said.contains("UNVERIFIED"), "{said}");
     assert!(columns(&said) <= 80, "{said}");
     let refused = verbatim().arg("demonstrate").arg(&file).output().unwrap();
-    assert!(!refused.status.success() && text(&refused).contains("its check says UNVERIFIED"), "{}", text(&refused));
+    assert!(
+        !refused.status.success() && text(&refused).contains("its check says UNVERIFIED"),
+        "{}",
+        text(&refused)
+    );
     assert!(!rollout.path("rows").exists(), "a check starts nothing");
     // The agent takes one turn and is linear; its client says nothing of a timeout, and nothing is held.
     let assessed = verbatim().arg("assess").arg(&file).output().unwrap();
@@ -57,7 +62,8 @@ fn a_rollout_that_was_never_assessed_is_unverified_and_is_not_demonstrated() {
 fn an_adapter_is_written_whole_after_one_task_or_not_at_all() {
     let folder = tempfile::tempdir().unwrap();
     let script = folder.path().join("agent.sh");
-    std::fs::write(&script, format!("cd \"$VERBATIM_SESSION_IO_DIR\"\nOPENAI_BASE_URL=$MY_URL\n{GOOD}")).unwrap();
+    std::fs::write(&script, format!("cd \"$VERBATIM_SESSION_IO_DIR\"\nOPENAI_BASE_URL=$MY_URL\n{GOOD}"))
+        .unwrap();
     let output = folder.path().join("adapter");
     let bridge = |map: &str| {
         let mut command = verbatim();

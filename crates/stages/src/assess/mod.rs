@@ -11,8 +11,8 @@ mod report;
 mod syntax;
 
 pub use adapt::{Adaptation, Need};
-pub(crate) use judge::adaptations_of;
 pub use client::Client;
+pub(crate) use judge::adaptations_of;
 pub use judge::{Assessment, Evidence, Execution, Readiness, Run, assess};
 pub use recorder::{Recorder, Upstream};
 pub use syntax::{Syntax, syntaxes};

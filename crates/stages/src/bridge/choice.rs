@@ -115,7 +115,8 @@ fn export(
 
 fn parsers(recordings: &[Recording]) -> Vec<Choice> {
     let replies = recordings.iter().flat_map(|recording| &recording.exchanges);
-    let texts = replies.filter_map(|exchange| exchange.outcome.message()).map(|message| message.content.text());
+    let texts =
+        replies.filter_map(|exchange| exchange.outcome.message()).map(|message| message.content.text());
     let found: BTreeSet<_> = texts.flat_map(|text| syntaxes(&text)).collect();
     let choice = |syntax: crate::assess::Syntax| Choice {
         setting: syntax.setting,

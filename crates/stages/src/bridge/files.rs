@@ -60,14 +60,16 @@ fn word(text: &str) -> String {
 
 /// The rollout file.
 pub fn rollout(adapter: &Adapter, choices: &[Choice]) -> String {
-    let mut out = String::from("# Written by `verbatim bridge`. choices.md says why each setting is what it is.\n");
+    let mut out =
+        String::from("# Written by `verbatim bridge`. choices.md says why each setting is what it is.\n");
     let chosen = |section: &str| -> Vec<String> {
         let line = |(setting, value): (&str, &str)| {
             Some(format!("{} = {value}", setting.strip_prefix(section)?.strip_prefix('.')?))
         };
         // What was given wins over what was found.
         let given = adapter.settings.iter().map(|(setting, value)| (setting.as_str(), value.as_str()));
-        let found = choices.iter().filter(|choice| !adapter.settings.iter().any(|(of, _)| of == choice.setting));
+        let found =
+            choices.iter().filter(|choice| !adapter.settings.iter().any(|(of, _)| of == choice.setting));
         given.chain(found.map(|choice| (choice.setting, choice.value.as_str()))).filter_map(line).collect()
     };
     let (input, metadata) = &adapter.columns;
@@ -79,7 +81,9 @@ pub fn rollout(adapter: &Adapter, choices: &[Choice]) -> String {
     reward.extend(adapter.advantage.iter().map(|path| format!("advantage = {path:?}")));
     let mut family = chosen("family");
     // A parser of one's own choice is for a family that has none of its own.
-    if family.iter().any(|line| line.contains("_parser")) && !family.iter().any(|line| line.starts_with("name")) {
+    if family.iter().any(|line| line.contains("_parser"))
+        && !family.iter().any(|line| line.starts_with("name"))
+    {
         family.insert(0, "name = \"default\"".to_owned());
     }
     let with = |lines: &[&str], section: &str| -> Vec<String> {
@@ -130,12 +134,8 @@ mod tests {
 
     #[test]
     fn a_choice_stands_in_its_section() {
-        let choice = |setting, value: &str| Choice {
-            setting,
-            value: value.into(),
-            why: String::new(),
-            changes: None,
-        };
+        let choice =
+            |setting, value: &str| Choice { setting, value: value.into(), why: String::new(), changes: None };
         let text = rollout(
             &adapter(&["x"]),
             &[choice("sessions.hold_seconds", "27"), choice("family.tool_call_parser", "\"hermes\"")],

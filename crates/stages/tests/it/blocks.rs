@@ -1,11 +1,11 @@
 //! The blocks of stages A and C, field by field.
 
 use insta::assert_snapshot;
-use verbatim_chat::{LooseReplay, Strict, Matcher};
+use verbatim_chat::{LooseReplay, Matcher, Strict};
 use verbatim_stages::assess::{Evidence, Execution, assess};
 use verbatim_stages::check::{
-    Checked, Gate, Hashes, Line, Load, Parameter, Parts, Patience, Verdict, capacity, hold, linearity, parsers,
-    timeout, traffic,
+    Checked, Gate, Hashes, Line, Load, Parameter, Parts, Patience, Verdict, capacity, hold, linearity,
+    parsers, timeout, traffic,
 };
 use verbatim_stages::lineage::{Declared, Topology};
 use verbatim_stages::page::{Page, Part};
@@ -39,8 +39,14 @@ fn an_agent_that_must_change() {
 
 #[test]
 fn branches_that_nobody_declared_and_the_same_declared() {
-    assert_snapshot!("a_branches", assessed(&["subagent-claude-code"], &LooseReplay, Declared::Nothing, false));
-    assert_snapshot!("a_declared", assessed(&["subagent-claude-code"], &LooseReplay, Declared::Branches, true));
+    assert_snapshot!(
+        "a_branches",
+        assessed(&["subagent-claude-code"], &LooseReplay, Declared::Nothing, false)
+    );
+    assert_snapshot!(
+        "a_declared",
+        assessed(&["subagent-claude-code"], &LooseReplay, Declared::Branches, true)
+    );
 }
 
 #[test]

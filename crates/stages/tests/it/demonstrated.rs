@@ -10,7 +10,10 @@ use verbatim_stages::log::{Entry, read_log};
 
 /// Two sessions of one group, each with a call, its result and an end; scored 1 and 0, and trained on.
 fn run() -> Vec<Value> {
-    let mut log = vec![json!({"event": "step_opened", "step": 1}), json!({"event": "group_started", "group": "g", "sessions": 2})];
+    let mut log = vec![
+        json!({"event": "step_opened", "step": 1}),
+        json!({"event": "group_started", "group": "g", "sessions": 2}),
+    ];
     for place in 0..2 {
         log.push(json!({"event": "agent_started", "group": "g", "place": place, "attempt": 0}));
         log.push(json!({"event": "session_opened", "session": format!("s{place}")}));
@@ -168,11 +171,14 @@ fn the_first_broken_link_is_named_and_not_what_follows_from_it() {
         log.insert(4, line);
         log
     };
-    let lost = |cause: &str| json!({"event": "lost", "session": "s0", "cause": cause, "detail": "", "count": 1});
+    let lost =
+        |cause: &str| json!({"event": "lost", "session": "s0", "cause": cause, "detail": "", "count": 1});
     assert_eq!(first(&with(lost("hold_expired"))), Some("request"));
     assert_eq!(first(&with(lost("engine_failed"))), Some("engine"));
     // An agent fails because its request did.
     let mut both = with(lost("hold_expired"));
-    both.push(json!({"event": "agent_ended", "group": "g", "place": 0, "attempt": 1, "failed": "agent_failed"}));
+    both.push(
+        json!({"event": "agent_ended", "group": "g", "place": 0, "attempt": 1, "failed": "agent_failed"}),
+    );
     assert_eq!(first(&both), Some("request"));
 }

@@ -1,8 +1,8 @@
 //! Loads, timeouts and exports whose verdict is known: one on each side of every formula.
 
 use verbatim_stages::check::{
-    Export, Gate, Hold, Load, Machine, Need, Patience, Verdict, Widths, capacity, export, hold, required, scale,
-    timeout,
+    Export, Gate, Hold, Load, Machine, Need, Patience, Verdict, Widths, capacity, export, hold, required,
+    scale, timeout,
 };
 use verbatim_stages::lineage::Topology;
 
