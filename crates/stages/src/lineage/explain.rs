@@ -194,7 +194,7 @@ fn same_words(stored: &Message, sent: &Message) -> bool {
 /// Whether a request holds what was replied elsewhere: a summary. A turn that it leaves out and quotes is none.
 fn carries(pasts: &[Past], path: &[&Message], sent: &[Message], at: usize) -> bool {
     let replies = pasts.iter().filter_map(|past| past.reply.as_ref()).map(Arc::as_ref);
-    let elsewhere = replies.filter(|reply| !path[..=at].iter().any(|message| *message == *reply));
+    let elsewhere = replies.filter(|reply| !path[..=at].contains(reply));
     let texts: Vec<String> = elsewhere
         .map(|reply| reply.content.text().trim().to_owned())
         .filter(|text| text.len() >= TELLING)

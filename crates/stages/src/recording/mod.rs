@@ -84,6 +84,7 @@ impl Exchange {
 
 /// What came of a request.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(clippy::large_enum_variant, reason = "most of a recording are replies, and a box each saves nothing")]
 pub enum Outcome {
     /// A whole reply.
     Replied(Reply),

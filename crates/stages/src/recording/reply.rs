@@ -196,10 +196,10 @@ fn messages_stream(events: &[Value]) -> Option<Reply> {
                 inputs.get_mut(at)?.push_str(delta["partial_json"].as_str().unwrap_or_default());
             }
             Some("content_block_stop") => {
-                if let (Some(block), Some(input)) = (whole["content"].get_mut(at), inputs.get(at)) {
-                    if !input.is_empty() {
-                        block["input"] = serde_json::from_str(input).ok()?;
-                    }
+                if let (Some(block), Some(input)) = (whole["content"].get_mut(at), inputs.get(at))
+                    && !input.is_empty()
+                {
+                    block["input"] = serde_json::from_str(input).ok()?;
                 }
             }
             Some("message_delta") => whole["stop_reason"] = event["delta"]["stop_reason"].clone(),
