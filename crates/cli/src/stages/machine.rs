@@ -32,9 +32,8 @@ pub(super) fn machine() -> Machine {
 pub(super) fn marked(mark: &str) -> Option<usize> {
     let wanted = format!("{MARK}={mark}");
     let mine = std::process::id().to_string();
-    let processes = std::fs::read_dir("/proc")
-        .ok()?
-        .filter_map(|entry| Some(entry.ok()?.file_name().into_string().ok()?));
+    let processes =
+        std::fs::read_dir("/proc").ok()?.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
     let found = processes
         .filter(|name| name.bytes().all(|byte| byte.is_ascii_digit()) && *name != mine)
         .filter(|name| {

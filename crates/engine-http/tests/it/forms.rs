@@ -33,6 +33,8 @@ fn tag() -> Value {
 async fn server(wire: Wire, tokens_route: bool) -> (Mock, Arc<dyn Engine>) {
     let (mock, _) = mock(wire, [vec![5, 6, 2]], |options| {
         options.tokens_api = tokens_route;
+        // A grammar is about text: an engine that cannot decode holds nobody to one.
+        options.decode = Some(Arc::new(|ids: &[u32]| ids.iter().map(|id| format!("<{id}>")).collect()));
     })
     .await;
     let server = connect(&mock.url(), None, &Options::default()).await.unwrap();

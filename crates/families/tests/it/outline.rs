@@ -1,7 +1,7 @@
 //! What an engine needs to hold a reply to a form: what is laid out is what the family writes and reads.
 
 use serde_json::{Value, json};
-use verbatim_chat::{Arguments, Message, Role, Setup, StartState, ToolCall};
+use verbatim_chat::{Arguments, Message, Role, Setup, StartState, Tool, ToolCall};
 use verbatim_families::{Scene, Thought};
 use verbatim_tokenizer::SpecialSplitter;
 
@@ -33,11 +33,13 @@ const ALL: [&str; 20] = [
 /// Families whose calls a reply can be held to.
 const CALLS: [&str; 5] = ["qwen25", "qwen3", "qwennext", "smollm2", "llama3"];
 /// Families whose replies can be held to no form at all: channels frame them, or think marks that are control tokens.
-const UNSAID: [&str; 2] = ["inkling", "gptoss"];
+const UNSAID: [&str; 3] = ["inkling", "gptoss", "mistral"];
 
+/// Without tools, what looks like a call is content.
 fn setup(thinks: bool) -> Setup {
     let template = if thinks { json!({}) } else { json!({"enable_thinking": false}) };
-    Setup { tools: Vec::new(), template: template.as_object().unwrap().clone() }
+    let tool = |name| Tool(json!({"type": "function", "function": {"name": name, "parameters": {}}}));
+    Setup { tools: ["f", "g", "look_up"].map(tool).into(), template: template.as_object().unwrap().clone() }
 }
 
 fn calls(model: &Model, thinks: bool, calls: &[(&str, &str)]) {
@@ -55,7 +57,7 @@ fn calls(model: &Model, thinks: bool, calls: &[(&str, &str)]) {
         .collect();
     let mut text = match outline.thought {
         Thought::Nothing => String::new(),
-        Thought::Opened { close, after } => format!("hm{close}{after}"),
+        Thought::Opened { close, after } => format!("hm\n{close}{after}"),
         Thought::May { open, close, after } => format!("{open}hm\n{close}{after}"),
         Thought::Unsaid => panic!("{}", model.name),
     };

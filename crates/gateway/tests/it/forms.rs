@@ -74,7 +74,7 @@ async fn a_reply_that_must_call_calls_what_it_must() {
         let single = turn % 3 == 0;
         let body = json!({
             "messages": [user(&format!("go {turn}"))], "tools": tools(), "tool_choice": choice,
-            "parallel_tool_calls": !single,
+            "parallel_tool_calls": !single, "seed": turn,
         });
         let (status, reply) = server.turn(&session, &body).await;
         assert_eq!(status, StatusCode::OK, "{reply}");
@@ -102,7 +102,7 @@ async fn with_tools_a_reply_of_a_form_may_call_instead() {
         let session = server.open(json!({})).await;
         let format = json!({"type": "json_schema", "json_schema": {"name": "w", "schema": schema()}});
         let body =
-            json!({"messages": [user(&format!("go {turn}"))], "tools": tools(), "response_format": format});
+            json!({"messages": [user("go")], "tools": tools(), "response_format": format, "seed": turn});
         let (_, reply) = server.turn(&session, &body).await;
         let message = &reply["choices"][0]["message"];
         match message["tool_calls"].as_array() {
