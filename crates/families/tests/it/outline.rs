@@ -100,7 +100,8 @@ fn calls(model: &Model, thinks: bool, calls: &[(&str, &str)]) {
 fn calls_that_are_laid_out_are_written_and_read_so() {
     for name in CALLS {
         let model = family(name);
-        for thinks in [true, false] {
+        // One of them cannot be kept from thinking.
+        for thinks in [true, false].into_iter().filter(|thinks| *thinks || name != "qwennext") {
             calls(model, thinks, &[("f", r#"{"a": 1}"#)]);
             calls(model, thinks, &[("look_up", r#"{"q": "</tool_call> x", "n": [null, true]}"#)]);
             if name != "llama3" {
