@@ -37,14 +37,18 @@ pub(crate) enum Found<'a> {
     Bad,
 }
 
-/// Appends a record to what is to be written.
-pub(crate) fn put(number: Number, body: &[u8], out: &mut Vec<u8>) {
+/// Appends a record to what is to be written, its body as `write` appends it. Returns the body's length.
+pub(crate) fn put(number: Number, out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) -> usize {
+    let at = out.len();
+    out.extend_from_slice(&[0; HEAD]);
+    write(out);
+    let (head, body) = out[at..].split_at_mut(HEAD);
     // Bodies beyond 4 GiB are refused where records are made.
     let length = u32::try_from(body.len()).unwrap_or(u32::MAX);
-    out.extend_from_slice(&length.to_le_bytes());
-    out.extend_from_slice(&sum(length, number, body).to_le_bytes());
-    out.extend_from_slice(&number.0.to_le_bytes());
-    out.extend_from_slice(body);
+    head[..4].copy_from_slice(&length.to_le_bytes());
+    head[4..8].copy_from_slice(&sum(length, number, body).to_le_bytes());
+    head[8..].copy_from_slice(&number.0.to_le_bytes());
+    body.len()
 }
 
 /// What stands at the beginning of `bytes`.
@@ -91,7 +95,7 @@ mod tests {
             number in 1u64..u64::MAX, body in prop::collection::vec(any::<u8>(), 1..200), at in any::<prop::sample::Index>(), bit in 0u8..8,
         ) {
             let mut bytes = Vec::new();
-            put(Number(number), &body, &mut bytes);
+            put(Number(number), &mut bytes, |out| out.extend_from_slice(&body));
             prop_assert_eq!(take(&bytes), Found::Frame { number: Number(number), body: &body });
             let at = at.index(bytes.len());
             let mut torn = bytes.clone();

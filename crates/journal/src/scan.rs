@@ -102,7 +102,7 @@ mod tests {
         let mut bytes = vec![1; HEADER];
         let mut starts = [HEADER; 4];
         for (number, body) in [(5, "one"), (6, "the second"), (7, "three")] {
-            put(Number(number), body.as_bytes(), &mut bytes);
+            put(Number(number), &mut bytes, |out| out.extend_from_slice(body.as_bytes()));
             starts[number as usize - 4] = bytes.len();
         }
         bytes.resize(bytes.len() + 100, 0);

@@ -131,8 +131,7 @@ impl Writer {
 
     /// Appends a record. Its payloads, if it has some, must be in the segment that has room for it.
     pub(crate) fn put(&mut self, record: &Record) -> Result<(), JournalError> {
-        let body = record.write();
-        self.fits(body.len())?;
+        self.fits(record.room())?;
         let held = match record {
             Record::Entry(_, entry) => std::slice::from_ref(entry),
             Record::Whole(_, entries) => entries,
@@ -140,9 +139,9 @@ impl Writer {
         };
         let held = held.iter().flat_map(|entry| &entry.payloads).map(|held| held.length).sum::<u64>();
         let offset = self.current.at + self.current.buffer.len() as u64;
-        frame::put(self.next, &body, &mut self.current.buffer);
+        let length = frame::put(self.next, &mut self.current.buffer, |out| record.write(out)) as u64;
         self.next = self.next.next();
-        let piece = Piece { segment: self.current.segment, offset, bytes: body.len() as u64 + held };
+        let piece = Piece { segment: self.current.segment, offset, bytes: length + held };
         self.index.take(record, piece);
         Ok(())
     }

@@ -4,7 +4,9 @@ use bytes::Bytes;
 use verbatim_tokens::{Logprobs, TokenId};
 
 pub(super) fn write(ids: &[TokenId]) -> Bytes {
-    ids.iter().flat_map(|id| id.0.to_le_bytes()).collect()
+    let mut out = Vec::with_capacity(4 * ids.len());
+    ids.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
+    out.into()
 }
 
 pub(super) fn read(bytes: &[u8]) -> Vec<TokenId> {
@@ -13,7 +15,9 @@ pub(super) fn read(bytes: &[u8]) -> Vec<TokenId> {
 
 /// A missing one is a NaN.
 pub(super) fn write_logprobs(logprobs: &Logprobs) -> Bytes {
-    logprobs.iter().flat_map(|value| value.unwrap_or(f32::NAN).to_le_bytes()).collect()
+    let mut out = Vec::with_capacity(4 * logprobs.len());
+    logprobs.iter().for_each(|value| out.extend_from_slice(&value.unwrap_or(f32::NAN).to_le_bytes()));
+    out.into()
 }
 
 pub(super) fn read_logprobs(bytes: &[u8]) -> Logprobs {
