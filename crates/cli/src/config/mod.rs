@@ -6,6 +6,7 @@ mod journal;
 mod layers;
 mod reward;
 mod schema;
+mod sessions;
 
 pub(crate) use agent::{AgentConfig, InheritConfig};
 pub(crate) use eval::EvalConfig;
@@ -16,3 +17,4 @@ pub(crate) use schema::{
     Config, DatasetConfig, EngineConfig, EngineKind, FamilyConfig, LogConfig, ParseKind, PluginsConfig,
     RolloutConfig, SamplingConfig,
 };
+pub(crate) use sessions::SessionsConfig;
