@@ -125,3 +125,15 @@ impl Row {
         mask
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_turn_that_was_written_before_temperatures_were_was_sampled_at_one() {
+        let told = r#"{"node": 1, "start": 2, "end": 3, "finish": "stop", "response": "r", "at": 5}"#;
+        let turn: Turn = serde_json::from_str(told).unwrap();
+        assert_eq!((turn.temperature, turn.reward), (1.0, None));
+    }
+}

@@ -34,3 +34,15 @@ fn a_format_is_known_by_the_ending_of_a_name() {
         assert!(matches!(Format::of(name), Err(RowError::Format { name: told }) if told == name));
     }
 }
+
+/// A limit may cut a row where a turn begins.
+#[test]
+fn a_turn_of_which_nothing_is_left_comes_back() {
+    let mut row = crate::golden::two_turns();
+    let last = row.turns.last_mut().unwrap();
+    last.start = last.end;
+    for format in [Format::Jsonl, Format::Parquet, Format::Safetensors] {
+        let file = format.write(std::slice::from_ref(&row)).unwrap();
+        assert_eq!(format.read(&file).unwrap()[0].turns, row.turns);
+    }
+}

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use verbatim_samples::{EmptyReason, Envelope, Row, write_safetensors};
-use verbatim_tokens::TokenId;
+use verbatim_tokens::{Speculation, TokenId};
 
 use crate::golden::two_turns;
 
@@ -51,6 +51,20 @@ fn names_types_shapes_and_order_are_miles() {
         ]
     );
     assert_eq!(tensors.last().unwrap().1["data_offsets"][1].as_u64(), Some(data.len() as u64));
+}
+
+#[test]
+fn speculation_is_told_beside_the_tokens_that_it_is_of() {
+    let speculation = Some(Speculation { proposed: 5, accepted: 3, verified: 2 });
+    let row = Row { speculation, ..two_turns() };
+    let sampled: usize = row.turns.iter().map(|turn| turn.end - turn.start).sum();
+    assert!(row.turns.iter().all(|turn| turn.start > 0) && sampled > 0);
+    let file = write(&[row], &Envelope::default());
+    let meta: Value = serde_json::from_slice(tensor(&file, "_samples_meta")).unwrap();
+    let told = json!({
+        "spec_accept_token_num": 3, "spec_draft_token_num": 5, "spec_verify_ct": 2, "completion_token_num": sampled,
+    });
+    assert_eq!(meta["samples"][0]["spec_info"], told);
 }
 
 #[test]
