@@ -1,9 +1,9 @@
 //! A session of two turns, down to the last value.
 
-use serde_json::json;
+use serde_json::{Value, json};
 use verbatim_events::Finish;
 use verbatim_forest::Lineage;
-use verbatim_samples::{CacheUse, Options, Row, Status};
+use verbatim_samples::{CacheUse, Options, Row, Status, miles};
 use verbatim_tokens::{LogprobKind, TokenId};
 
 use crate::assembly::rows;
@@ -31,6 +31,33 @@ fn two_turns_make_one_row() {
     let turns: Vec<_> = row.turns.iter().map(|turn| (turn.start, turn.end, turn.finish)).collect();
     assert_eq!(turns, [(3, 5, Finish::Stop), (7, 9, Finish::Stop)]);
     assert_eq!((row.status, row.weight, row.reward), (Status::Completed, 1.0, None));
+}
+
+#[test]
+fn each_turn_says_when_it_was_asked_for_began_and_ended() {
+    let mut grove = Grove::new(Lineage::Tree);
+    let said = [(Some(-0.5), Some(1)); 2];
+    let first = grove.grow(At::Root, 0, 3, &said, STOP);
+    let told = |grove: &Grove| {
+        let mut rows = rows(grove, &Options::default()).rows;
+        miles::annotate(&mut rows, &grove.forest);
+        rows.remove(0).metadata.remove("lifecycle").unwrap()
+    };
+    let entry = |told: &Value, turn: u64, times: [f64; 3]| {
+        assert_eq!(told["turn"], turn);
+        for (name, time) in ["req_ts", "t0", "t1"].into_iter().zip(times) {
+            assert!((told[name].as_f64().unwrap() - time).abs() < 1e-9, "{name} of {told}");
+        }
+    };
+    let one = told(&grove);
+    entry(&one, 1, [0.993, 0.996, 1.0]);
+    assert_eq!(one.get("prev_t1"), None);
+    grove.grow(At::After(first), 0, 2, &said, STOP);
+    let two = told(&grove);
+    assert_eq!(two.as_array().unwrap().len(), 2);
+    entry(&two[0], 1, [0.993, 0.996, 1.0]);
+    entry(&two[1], 2, [0.994, 0.997, 1.001]);
+    assert_eq!(two[1]["prev_t1"], 1.0);
 }
 
 #[test]

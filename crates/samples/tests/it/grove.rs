@@ -1,6 +1,7 @@
 //! Forests grown turn by turn, with a record of who grew what.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use proptest::prelude::*;
 use proptest::sample::Index;
@@ -121,7 +122,7 @@ impl Grove {
             observed,
             generated: Generated { experts: routes, ..generated(&said, end, format!("r{own}")) },
             at: 1000 + own as u64,
-            timings: Timings::default(),
+            timings: TIMINGS,
         };
         let applied = self.forest.apply(&turn).unwrap();
         let (node, observation) = (applied.generation, applied.observation);
@@ -159,6 +160,14 @@ impl Grove {
         Some(Arc::new(Replay::new(from, 1, 2, Width::U8, bytes).unwrap()))
     }
 }
+
+/// How long everything takes: what a turn waits for, and what it is prepared and generated in, differ.
+const TIMINGS: Timings = Timings {
+    prepare: Duration::from_millis(1),
+    held: Duration::from_millis(2),
+    first_token: Duration::from_millis(3),
+    generate: Duration::from_millis(4),
+};
 
 /// The route of a token: a function of its place and id.
 pub(crate) fn route(at: usize, id: u32) -> [u8; 2] {
