@@ -105,7 +105,7 @@ fn open_again(shared: &Shared, session: &Session, bytes: Chain) -> Option<Openin
 }
 
 /// The part of the session's clock that its rendering depends on.
-fn clock(shared: &Shared, session: &Session) -> i64 {
+pub(crate) fn clock(shared: &Shared, session: &Session) -> i64 {
     if shared.family.reads_clock() { session.opened() } else { 0 }
 }
 

@@ -14,6 +14,7 @@ use verbatim_journal::{Kept, Opening, Recovery, Tombstone, TurnRecord};
 use crate::calls::Call;
 use crate::feed::Feed;
 use crate::openings::Opening as Rendered;
+use crate::prepare::clock;
 use crate::sessions::Shared;
 use crate::token::TokenHash;
 use crate::{Committed, Matching, NoSession, OpenOptions, Session};
@@ -136,7 +137,7 @@ impl Shared {
         else {
             return record;
         };
-        let clock = if self.family.reads_clock() { session.opened() } else { 0 };
+        let clock = clock(self, session);
         match self.openings.get(bytes, clock) {
             Some(opening) if opening.ids == *ids && opening.start == *start => {
                 let mut turn = (*record.turn).clone();
