@@ -15,6 +15,7 @@ use verbatim_scheduler::{Action, DropCause, Exit, GroupId, Input, SessionId, Ste
 use verbatim_session::Dispatcher;
 
 use crate::context::Context;
+use crate::delivery::{Delivered, Deliveries};
 use crate::group::{Group, Phase};
 use crate::handle::Asked;
 use crate::member::{Ended, Role, member};
@@ -43,10 +44,7 @@ pub(crate) struct Driver {
     /// What becomes of groups that are scored, and where that is told.
     judged: mpsc::UnboundedReceiver<(GroupId, Verdict)>,
     verdicts: Verdicts,
-    sink: Arc<dyn Sink>,
-    puts: JoinSet<Result<(), SinkError>>,
-    /// What is on its way to the sink.
-    delivering: HashMap<Id, (Outcome, Arc<Batch>)>,
+    deliveries: Deliveries,
     steps: StepBook,
     trained: u64,
     /// How many groups were accepted.
@@ -69,6 +67,9 @@ impl Driver {
         custody: Option<(Custody, Past)>,
     ) -> Self {
         let (custody, past) = custody.unzip();
+        if let Some((custody, past)) = custody.as_ref().zip(past.as_ref()) {
+            sink.keep(custody, past.ledger.accepted);
+        }
         let dispatcher = context.sessions.dispatcher().clone();
         let (verdicts, judged) = mpsc::unbounded_channel();
         let driver = Self {
@@ -82,9 +83,7 @@ impl Driver {
             running: HashMap::new(),
             judged,
             verdicts,
-            sink,
-            puts: JoinSet::new(),
-            delivering: HashMap::new(),
+            deliveries: Deliveries::new(sink, custody.clone()),
             steps: StepBook::default(),
             trained: 0,
             accepted: 0,
@@ -114,12 +113,9 @@ impl Driver {
             self.steps.restore(*step, is_closed, line.groups, line.rows);
         }
         self.tasks = self.tasks.behind(ledger.low, ledger.done);
-        if let Some(custody) = &self.custody {
-            self.sink.keep(custody, ledger.accepted);
-        }
         for batch in frozen {
             let outcome = Outcome::of_earlier(batch.group.clone());
-            self.deliver(outcome, Arc::new(batch), None);
+            self.deliveries.start(outcome, Arc::new(batch), None);
         }
         self.dispatcher.tell(Input::Resume(stand));
         self
@@ -133,11 +129,11 @@ impl Driver {
         loop {
             self.act();
             if self.steps.is_awaited() {
-                self.steps.answer(&self.undelivered());
+                self.steps.answer(&self.deliveries.by_step());
             }
             if self.stopping && self.dispatcher.is_over() && self.members.is_empty() {
-                self.sink.close();
-                if self.puts.is_empty() {
+                self.deliveries.close();
+                if self.deliveries.len() == 0 {
                     break;
                 }
             }
@@ -145,7 +141,7 @@ impl Driver {
                 Some(action) = self.actions.recv() => self.carry_out(action),
                 Some(ended) = self.members.join_next_with_id() => self.ended(ended),
                 Some((group, verdict)) = self.judged.recv() => self.judge(group, verdict),
-                Some(put) = self.puts.join_next_with_id() => self.delivered(put),
+                Some(delivered) = self.deliveries.next() => self.delivered(delivered),
                 order = asked.recv(), if !self.stopping => self.order(order.unwrap_or(Asked::Stop)),
             }
         }
@@ -173,7 +169,7 @@ impl Driver {
             }
             Asked::Done(step, told) => self.steps.wait(step, told),
             Asked::Step(step, told) => {
-                let _ = told.send(self.steps.view(step, &self.undelivered()));
+                let _ = told.send(self.steps.view(step, &self.deliveries.by_step()));
             }
             Asked::Look(told) => {
                 let _ = told.send(self.view());
@@ -197,11 +193,11 @@ impl Driver {
         for group in self.groups.values() {
             *groups.entry(group.phase).or_default() += 1;
         }
-        if !self.delivering.is_empty() {
-            groups.insert(Phase::Delivering, self.delivering.len());
+        if self.deliveries.len() > 0 {
+            groups.insert(Phase::Delivering, self.deliveries.len());
         }
         View {
-            steps: self.steps.newest(SHOWN, &self.undelivered()),
+            steps: self.steps.newest(SHOWN, &self.deliveries.by_step()),
             debt: self.dispatcher.debt(),
             groups,
             agents: self.members.len(),
@@ -212,15 +208,6 @@ impl Driver {
             over: self.dispatcher.is_over(),
             failed: self.failed.as_ref().map(ToString::to_string),
         }
-    }
-
-    /// Groups on their way to the sink, by step.
-    fn undelivered(&self) -> HashMap<u64, usize> {
-        let mut by_step = HashMap::new();
-        for (_, batch) in self.delivering.values() {
-            *by_step.entry(batch.step).or_default() += 1;
-        }
-        by_step
     }
 
     fn ended(&mut self, ended: Result<(Id, Ended), JoinError>) {
@@ -391,33 +378,11 @@ impl Driver {
             custody.accept(step);
         }
         let batch = Arc::new(Batch { number, step, group: outcome.group.clone(), rows, is_last });
-        self.deliver(outcome, batch, Some(at));
+        self.deliveries.start(outcome, batch, Some(at));
     }
 
-    /// Gives a group to the sink. Where there is custody its rows are frozen before, unless they are already, and
-    /// retired after.
-    fn deliver(&mut self, outcome: Outcome, batch: Arc<Batch>, freeze: Option<u64>) {
-        let (sink, custody, given) = (Arc::clone(&self.sink), self.custody.clone(), Arc::clone(&batch));
-        let handle = self.puts.spawn(async move {
-            let number = given.number;
-            if let Some((custody, at)) = custody.as_ref().zip(freeze) {
-                custody.freeze(&given, at).await?;
-            }
-            sink.put(given).await?;
-            match &custody {
-                Some(custody) => custody.retire(number).await,
-                None => Ok(()),
-            }
-        });
-        self.delivering.insert(handle.id(), (outcome, batch));
-    }
-
-    fn delivered(&mut self, put: Result<(Id, Result<(), SinkError>), JoinError>) {
-        let (id, put) = match put {
-            Ok(put) => put,
-            Err(error) => (error.id(), Err(SinkError::Refused { sink: "sink", problem: error.to_string() })),
-        };
-        let Some((mut outcome, batch)) = self.delivering.remove(&id) else { return };
+    fn delivered(&mut self, delivered: Delivered) {
+        let Delivered { mut outcome, batch, put } = delivered;
         if self.custody.is_some() && matches!(put, Err(SinkError::Closed)) {
             tracing::info!(group = %outcome.group, "its rows wait in the journal");
             return;

@@ -8,6 +8,7 @@ mod context;
 mod contexts;
 mod custody;
 mod dataset;
+mod delivery;
 mod driver;
 mod error;
 mod eval;

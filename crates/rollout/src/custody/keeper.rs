@@ -129,6 +129,11 @@ impl Custody {
         }
     }
 
+    /// Whether a group was frozen and nobody has it for good.
+    pub(crate) fn holds(&self, number: u64) -> bool {
+        self.state().frozen.contains(&number)
+    }
+
     /// A task's group was dropped for good.
     pub(crate) fn dropped(&self, at: u64) {
         self.change(|ledger| ledger.finish(at));
@@ -188,6 +193,7 @@ fn unkept(error: JournalError) -> SinkError {
 #[cfg(test)]
 mod tests {
     use std::path::Path;
+    use std::time::Duration;
 
     use tempfile::TempDir;
     use verbatim_events::GroupId;
@@ -195,6 +201,7 @@ mod tests {
     use verbatim_scheduler::{Opened, Stand, Step};
 
     use super::*;
+    use crate::{Acknowledged, Pull, Sink as _};
 
     const TASKS: usize = 9;
 
@@ -249,6 +256,30 @@ mod tests {
         again.retire(0).await.unwrap();
         let killed = image(&again, killed.path()).await;
         assert_eq!(numbers(&self::open(killed.path()).1), [1]);
+    }
+
+    #[tokio::test]
+    async fn a_group_that_is_taken_before_it_is_in_the_queue_again_is_given_to_nobody() {
+        let folder = tempfile::tempdir().unwrap();
+        let (custody, _) = open(folder.path());
+        custody.opened(1, 2);
+        for number in 0..2 {
+            custody.accept(1);
+            custody.freeze(&batch(number, 1), number).await.unwrap();
+        }
+        let killed = image(&custody, folder.path()).await;
+        let (again, past) = open(killed.path());
+        let pull = Pull::new();
+        pull.keep(&again, past.ledger.accepted);
+        assert_eq!(pull.acknowledge(0).await.unwrap(), Acknowledged::Before);
+        assert_eq!(pull.acknowledge(2).await.unwrap(), Acknowledged::Unknown);
+        let [first, second] = past.frozen.try_into().unwrap();
+        pull.put(Arc::new(first)).await.unwrap();
+        let waits = tokio::spawn(pull.put(Arc::new(second)));
+        let given = pull.next(None, Duration::ZERO, Duration::ZERO).await.unwrap();
+        assert_eq!((given.id, pull.len()), (1, 1));
+        assert_eq!(pull.acknowledge(1).await.unwrap(), Acknowledged::Now);
+        waits.await.unwrap().unwrap();
     }
 
     #[tokio::test]
