@@ -3,6 +3,7 @@
 //! The invariant: orders are taken in the order in which they were pushed; after a failure each is answered with it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -70,17 +71,22 @@ impl Queue {
             Some(refusal) => drop(order.kept.send(Err(refusal))),
             None => state.orders.push(order),
         }
+        // Of all that waits the first wakes the writer, or finds it at work.
+        let is_first = state.orders.len() == 1;
         drop(state);
-        self.pushed.notify_one();
+        if is_first {
+            self.pushed.notify_one();
+        }
     }
 
-    /// All that waits, once something does; `None` when nothing will any more.
-    pub(crate) fn take(&self) -> Option<Vec<Order>> {
-        let state = self.state();
-        let mut state = self
-            .pushed
-            .wait_while(state, |state| state.orders.is_empty() && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner);
+    /// All that waits, once something does and then `gather` has passed; `None` when nothing will any more.
+    pub(crate) fn take(&self, gather: Duration) -> Option<Vec<Order>> {
+        let mut state = self.waits();
+        if !gather.is_zero() && !state.closed {
+            drop(state);
+            std::thread::sleep(gather);
+            state = self.waits();
+        }
         let orders = std::mem::take(&mut state.orders);
         (!orders.is_empty()).then_some(orders)
     }
@@ -102,6 +108,12 @@ impl Queue {
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.pushed.notify_one();
+    }
+
+    fn waits(&self) -> MutexGuard<'_, State> {
+        self.pushed
+            .wait_while(self.state(), |state| state.orders.is_empty() && !state.closed)
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

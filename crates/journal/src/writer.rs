@@ -4,6 +4,7 @@
 //! for; after a failure nothing is written any more, for what a disk did with a write that failed is not known.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use crate::compact;
 use crate::disk::{Disk, Medium};
@@ -14,6 +15,10 @@ use crate::record::{Entry, Held, Record};
 use crate::recover::{State, There};
 use crate::segment::{self, HEADER, Header};
 use crate::{JournalError, Level, Options};
+
+/// How long a writer waits for more once several records came together. Waking it, and those who wait for it, costs more
+/// than a write; a session that is alone never waits, and a disk that is waited for gathers by itself.
+const GATHER: Duration = Duration::from_millis(1);
 
 pub(crate) struct Writer {
     pub(crate) disk: Box<dyn Disk>,
@@ -81,7 +86,10 @@ impl Writer {
 
     /// Writes what is ordered, until nothing will be.
     pub(crate) fn run(mut self, queue: &Queue) {
-        while let Some(orders) = queue.take() {
+        let mut gather = Duration::ZERO;
+        while let Some(orders) = queue.take(gather) {
+            let is_lone = orders.len() < 2 || self.options.level == Level::Disk;
+            gather = if is_lone { Duration::ZERO } else { GATHER };
             let (drafts, waiting): (Vec<_>, Vec<_>) =
                 orders.into_iter().map(|Order { draft, permit, kept }| (draft, (permit, kept))).unzip();
             let written = self.batch(drafts);
