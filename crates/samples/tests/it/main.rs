@@ -14,6 +14,7 @@ mod golden;
 mod grove;
 mod layout;
 mod malformed;
+mod miles;
 mod oracle;
 mod picks;
 mod rows;
