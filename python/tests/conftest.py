@@ -13,6 +13,15 @@ def serving(log: pathlib.Path, *flags: str) -> Iterator[Server]:
     assert server.stop() == 0, log.read_text()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def clean_checkout() -> Iterator[None]:
+    """What the tests write lies in folders of their own."""
+    ours = pathlib.Path(__file__).resolve().parents[2]
+    before = {path.name for path in ours.iterdir()}
+    yield
+    assert {path.name for path in ours.iterdir()} - before <= {"target", ".cache"}
+
+
 @pytest.fixture(scope="session")
 def embedded(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """The small real model on this machine's CPU."""

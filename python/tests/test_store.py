@@ -113,7 +113,8 @@ def test_a_reward_is_asked_for_over_https(tmp_path: pathlib.Path) -> None:
     file = rollout_file(tmp_path, tasks=1)
     agent = tmp_path / "agent.py"
     agent.write_text(agent.read_text().replace('"reward": float(os.getpid() % 2), ', ""))
-    settings = [f'reward.session="https://localhost:{server.server_port}/"', 'rollout.output="rows"', "reward.retries=0"]
+    scored = f'reward.session="https://localhost:{server.server_port}/"'
+    settings = [scored, f'rollout.output="{tmp_path}/rows"', "reward.retries=0"]
     try:
         done = run(file, *settings, SSL_CERT_FILE=str(known))
         assert done.returncode == 0 and "0.500" in done.stdout, done.stdout + done.stderr
