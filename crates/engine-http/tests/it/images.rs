@@ -48,7 +48,8 @@ async fn sglang_is_shown_every_image_and_reads_the_ids_that_are_kept() {
         })
         .await;
         let server = connect(&mock.url(), None, &quick()).await.unwrap();
-        assert!(server.engine.capabilities().images);
+        let capabilities = server.engine.capabilities();
+        assert!(capabilities.images && !capabilities.turns_images, "it knows nothing of EXIF");
         let got = ask(server.engine.as_ref(), shown(), &params()).await;
         assert_eq!(got.ids(), [11, 12, 2], "{:?}", got.end);
         let seen = mock.seen_at("/generate").last().unwrap().json();
