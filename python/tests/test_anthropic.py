@@ -99,7 +99,7 @@ def test_either_header_opens_the_session_and_neither_is_an_error(session: Sessio
 
 def test_a_refusal_names_the_field(session: Session) -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": "x"}}
-    with pytest.raises(anthropic.BadRequestError, match=r"messages\[0\].content\[0\].type"):
+    with pytest.raises(anthropic.BadRequestError, match=r"messages\[0\].content\[0\].source.data"):
         ask(session, messages=[{"role": "user", "content": [image]}])
 
 

@@ -103,7 +103,7 @@ def test_named_replies_grow_one_line(session: Session) -> None:
 def test_a_refusal_names_the_field(session: Session) -> None:
     with pytest.raises(openai.BadRequestError, match="previous_response_id"):
         ask(session, previous_response_id="resp_1")
-    with pytest.raises(openai.BadRequestError, match=r"input\[0\].content\[0\].type"):
+    with pytest.raises(openai.BadRequestError, match=r"input\[0\].content\[0\].image_url"):
         ask(session, input=[{"role": "user", "content": [{"type": "input_image", "image_url": "x", "detail": "auto"}]}])
     with pytest.raises(openai.NotFoundError), session.strict() as client:
         client.responses.retrieve("resp_1")

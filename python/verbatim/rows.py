@@ -6,6 +6,7 @@ unknown is None and never a number.
 from __future__ import annotations
 
 import base64
+import hashlib
 import io
 import json
 import pathlib
@@ -44,6 +45,28 @@ class Turn:
     """When it was committed, in milliseconds since the Unix epoch."""
     reward: float | None = None
     """Its own reward, if the agent gave one."""
+
+
+@dataclass(frozen=True)
+class RowImage:
+    """An image that a row's tokens show, at its run of placeholders."""
+
+    start: int
+    """The index of its first placeholder."""
+    length: int
+    """How many placeholders it has."""
+    grid_thw: tuple[int, int, int]
+    """Its patches: in time, down, across."""
+    media_type: str
+    """`image/png`, `image/jpeg`, `image/webp` or `image/gif`."""
+    sha256: str
+    """Of `data`, in hexadecimal digits."""
+    width: int
+    """Pixels across, once it is turned as its EXIF data says."""
+    height: int
+    """Pixels down, likewise."""
+    data: bytes = field(repr=False)
+    """The file as the agent sent it."""
 
 
 @dataclass(frozen=True)
@@ -86,6 +109,8 @@ class Row:
     """(n − 1) × layers × top-k."""
     indexer_topk: NDArray[Any] | None = None
     """(n − 1) × layers × k: the positions that sparse attention looked at."""
+    images: list[RowImage] = field(default_factory=list)
+    """The images that the tokens show, in their order; `verbatim.images` makes a trainer's inputs of them."""
     cached_tokens: int = 0
     """Prompt tokens that the engine had cached, summed over turns."""
     total_prompt_tokens: int = 0
@@ -190,6 +215,7 @@ def of_parts(own: Mapping[str, Any], **rest: Any) -> Row:
         sample_index=own.get("sample_index"),
         advantages=own.get("advantages"),
         logprob_kind=own.get("logprob_kind", "raw"),
+        images=[image(stored) for stored in own.get("images") or ()],
         cached_tokens=cache.get("cached_tokens", 0),
         total_prompt_tokens=cache.get("total_prompt_tokens", 0),
         speculation=own.get("speculation"),
@@ -201,6 +227,24 @@ def of_parts(own: Mapping[str, Any], **rest: Any) -> Row:
     if isinstance(row.advantages, list) and len(row.advantages) != len(row.turns):
         raise MalformedPayload("a row's advantages are neither one number nor one a turn")
     return row
+
+
+def image(stored: Mapping[str, Any]) -> RowImage:
+    """An image of a row's list, its bytes checked."""
+    data = base64.b64decode(stored["data"])
+    if hashlib.sha256(data).hexdigest() != stored["sha256"]:
+        raise MalformedPayload(f"an image's bytes are not those of sha256 {stored['sha256']}")
+    time, down, across = stored["grid_thw"]
+    return RowImage(
+        start=stored["start"],
+        length=stored["length"],
+        grid_thw=(time, down, across),
+        media_type=stored["media_type"],
+        sha256=stored["sha256"],
+        width=stored["width"],
+        height=stored["height"],
+        data=data,
+    )
 
 
 def spread(stretches: Iterable[tuple[T, int]]) -> list[T]:

@@ -20,7 +20,7 @@ SOURCES = ROOT / "crates/families/src"
 TABLE = ROOT / "docs/families.md"
 FILES = {"qwen36": "qwen35", "kimi25": "kimi", "kimi26": "kimi", "minimax_m25": "minimax", "minimax_m27": "minimax"}
 # Where the vocabulary is another model's.
-VOCABULARIES = {"deepseekv32": "DeepSeek V4's", "llama3": "Llama 3.2's", "mistral": "Mistral Nemo's"}
+VOCABULARIES = {"deepseekv32": "DeepSeek V4's", "llama3": "Llama 3.2's", "qwen25vl": "Qwen2.5's", "mistral": "Mistral Nemo's"}
 HEAD = """# Families, proven
 
 Written by `python3 tools/families/table.py`, which runs the tests and counts what they did.

@@ -13,6 +13,7 @@ from conversations import DECLARED, conversations
 from official import Vocabulary, render
 
 QWEN25_SYSTEM = "You are Qwen, created by Alibaba Cloud. You are a helpful assistant."
+QWEN25VL_SYSTEM = "You are a helpful assistant."
 SMOLLM2_SYSTEM = "You are a helpful AI assistant named SmolLM, trained by Hugging Face"
 OFF = {"enable_thinking": False}
 
@@ -260,6 +261,7 @@ class Family:
 FAMILIES = {
     "qwen3": Family("tokenizer-qwen3", "tokenizer-qwen3", QWEN3_EDITS, arguments={"clear_thinking": False}, modes=[{}, OFF]),
     "qwen25": Family("tokenizer-qwen25", "tokenizer-qwen25"),
+    "qwen25vl": Family("tokenizer-qwen25", "tokenizer-qwen25", base=[(QWEN25_SYSTEM, QWEN25VL_SYSTEM, 2)]),
     "smollm2": Family("smollm2-135m-instruct", "smollm2-135m-instruct", [(QWEN25_SYSTEM, SMOLLM2_SYSTEM, 2)], instead="tokenizer-qwen25"),
     "qwennext": Family("tokenizer-qwen3", "tokenizer-qwen3", QWEN3_EDITS, QWENNEXT_BASE, {"clear_thinking": False}, fixed=True),
     "qwen35": Family("Qwen3.5-4B", "tokenizer-qwen35", QWEN35_EDITS, modes=[{}, OFF], refuses=[("rule 3", later_system)]),

@@ -16,7 +16,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CACHE = pathlib.Path(os.environ.get("VERBATIM_CACHE", ROOT / ".cache"))
 VENV = CACHE / "venvs/goldens"
-PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "tiktoken==0.14.0"]
+PACKAGES = ["transformers==5.24.0", "jinja2==3.1.6", "tokenizers==0.23.3", "tiktoken==0.14.0", "pillow==13.0.0", "numpy==2.4.6"]
 OUT = ROOT / "crates/families/tests/goldens"
 TOKENIZER = ROOT / "crates/tokenizer/tests/goldens"
 ASSETS = ["smollm2-135m-instruct", "tokenizer-qwen3", "tokenizer-qwen25", "tokenizer-deepseek-v4", "tokenizer-gptoss", "tokenizer-gemma3", "tokenizer-llama32", "tokenizer-mistral-nemo", "tokenizer-qwen35", "surrogate", "chat-templates", "encoders", "kimi-declaration"]
@@ -39,6 +39,7 @@ def main(check, wanted):
     import json
 
     import families
+    import images
     import python_values
     import tiktoken_ids
 
@@ -48,6 +49,7 @@ def main(check, wanted):
     stale = []
     made = {name: lambda name=name: families.golden(name, assets) for name in families.FAMILIES}
     made |= {"python": python_values.golden, "conversations": families.written, "tiktoken": lambda: tiktoken_ids.golden(CACHE / "assets")}
+    made |= {f"images-{name}": lambda name=name: images.golden(name, assets) for name in images.PROCESSORS}
     for name in wanted or made:
         lines = [json.dumps(entry, ensure_ascii=False, separators=(",", ":")) for entry in made[name]()]
         text = "\n".join(lines) + "\n"

@@ -1,13 +1,15 @@
 //! The matcher for real agents, which re-spell what they were told.
 
 use crate::canonical::{self, Twice};
+use crate::strict::images;
 use crate::{Arguments, Key, Matcher, Message, Strict, ToolCall, Verdict};
 
 /// Accepts what [`Strict`] accepts and, beyond it, what agents are seen to do to a turn between
 /// receiving and replaying it:
 ///
 /// - reasoning is dropped (a *different* reasoning is still a different message);
-/// - null, empty and absent content are one, a list of text parts equals its text;
+/// - null, empty and absent content are one, a list of text parts equals its text (images must be
+///   the same, at the same places);
 /// - argument text is re-serialised: calls match by id, name and parsed arguments.
 ///
 /// Of seventeen recorded chat agents ten re-serialise arguments, nine drop reasoning, seven turn
@@ -23,7 +25,8 @@ impl Matcher for LooseReplay {
     fn key(&self, message: &Message) -> Key {
         let content = message.content.text();
         let calls = message.tool_calls.iter().map(|call| call.name.as_bytes());
-        Key::of([message.role.as_str().as_bytes(), content.as_bytes()].into_iter().chain(calls))
+        let said = [message.role.as_str().as_bytes(), content.as_bytes()];
+        Key::of(said.into_iter().chain(images(&message.content)).chain(calls))
     }
 
     fn judge(&self, stored: &Message, sent: &Message) -> Verdict {
@@ -32,6 +35,7 @@ impl Matcher for LooseReplay {
         }
         let same = stored.role == sent.role
             && stored.content.text() == sent.content.text()
+            && stored.content.images().eq(sent.content.images())
             && same_reasoning(stored, sent)
             && agree(&stored.tool_call_id, &sent.tool_call_id)
             && stored.tool_calls.len() == sent.tool_calls.len()

@@ -1,9 +1,12 @@
 //! One message of a conversation.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
+
+use crate::Image;
 
 /// Who speaks.
 ///
@@ -58,19 +61,53 @@ pub enum Content {
 pub enum Part {
     /// Text.
     Text(String),
+    /// An image.
+    Image(Arc<Image>),
+}
+
+impl Part {
+    /// The text, if it is one.
+    pub fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Image(_) => None,
+        }
+    }
 }
 
 impl Content {
-    /// The text, parts joined without a separator, absent as empty.
+    /// The text, parts joined without a separator, absent as empty. Images are passed over: whoever must not lose them
+    /// asks for [`Content::images`] too.
     pub fn text(&self) -> Cow<'_, str> {
         match self {
             Self::Absent => Cow::Borrowed(""),
             Self::Text(text) => Cow::Borrowed(text),
             Self::Parts(parts) => match parts.as_slice() {
                 [Part::Text(only)] => Cow::Borrowed(only),
-                many => Cow::Owned(many.iter().map(|Part::Text(text)| text.as_str()).collect()),
+                many => Cow::Owned(many.iter().filter_map(Part::text).collect()),
             },
         }
+    }
+
+    /// The images, each with the byte of [`Content::text`] before which it stands.
+    pub fn images(&self) -> impl Iterator<Item = (usize, &Arc<Image>)> {
+        let parts = match self {
+            Self::Parts(parts) => parts.as_slice(),
+            Self::Absent | Self::Text(_) => &[],
+        };
+        let mut at = 0;
+        parts.iter().filter_map(move |part| match part {
+            Part::Text(text) => {
+                at += text.len();
+                None
+            }
+            Part::Image(image) => Some((at, image)),
+        })
+    }
+
+    /// Whether it holds an image.
+    pub fn has_images(&self) -> bool {
+        self.images().next().is_some()
     }
 }
 
@@ -161,7 +198,11 @@ impl Message {
             Content::Absent => 0,
             Content::Text(text) => text.len(),
             Content::Parts(parts) => {
-                parts.iter().map(|Part::Text(text)| size_of::<Part>() + text.len()).sum()
+                let held = |part: &Part| match part {
+                    Part::Text(text) => text.len(),
+                    Part::Image(image) => size_of::<Image>() + image.bytes().len(),
+                };
+                parts.iter().map(|part| size_of::<Part>() + held(part)).sum()
             }
         };
         let calls: usize = self

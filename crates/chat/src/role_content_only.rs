@@ -1,6 +1,6 @@
 //! The matcher that looks at who speaks and what is said.
 
-use crate::strict::{same_content, spelling};
+use crate::strict::{images, same_content, spelling};
 use crate::{Key, Matcher, Message, Strict, Verdict};
 
 /// Role and content must be equal; calls and reasoning are not looked at.
@@ -16,7 +16,9 @@ impl Matcher for RoleContentOnly {
     }
 
     fn key(&self, message: &Message) -> Key {
-        Key::of([message.role.as_str().as_bytes(), spelling(&message.content).as_bytes()])
+        let content = spelling(&message.content);
+        let said = [message.role.as_str().as_bytes(), content.as_bytes()];
+        Key::of(said.into_iter().chain(images(&message.content)))
     }
 
     fn judge(&self, stored: &Message, sent: &Message) -> Verdict {

@@ -23,6 +23,7 @@ impl Matcher for Strict {
         Key::of(
             [message.role.as_str().as_bytes(), content.as_bytes(), reasoning.as_bytes()]
                 .into_iter()
+                .chain(images(&message.content))
                 .chain(calls),
         )
     }
@@ -49,12 +50,17 @@ pub(crate) fn same_content(stored: &Content, sent: &Content) -> bool {
     stored == sent || (is_empty(stored) && is_empty(sent))
 }
 
-/// A text that differs between contents that differ, the empty ones apart.
+/// A text that differs between contents whose text differs, the empty ones apart.
 pub(crate) fn spelling(content: &Content) -> Cow<'_, str> {
     match content {
         Content::Parts(parts) if !parts.is_empty() => Cow::Owned(format!("parts\u{0}{}", content.text())),
         other => other.text(),
     }
+}
+
+/// What a key holds of a content's images: nothing, where there is none.
+pub(crate) fn images(content: &Content) -> impl Iterator<Item = &[u8]> {
+    content.images().map(|(_, image)| &image.sha256()[..])
 }
 
 fn same_calls(stored: &[ToolCall], sent: &[ToolCall]) -> bool {

@@ -1,9 +1,11 @@
 //! What each matcher takes for the same message again.
 
+use std::sync::Arc;
+
 use proptest::prelude::*;
 use serde_json::json;
 use verbatim_chat::{
-    Arguments, Chain, Content, Key, LooseReplay, LooseToolCall, Matcher, Message, Part, Role,
+    Arguments, Chain, Content, Image, Key, LooseReplay, LooseToolCall, Matcher, Message, Part, Role,
     RoleContentOnly, Setup, Strict, Tool, ToolCall, Verdict,
 };
 
@@ -103,12 +105,71 @@ fn borders_of_fields_count() {
     assert_ne!(Key::of([&b"ab"[..], b"c"]), Key::of([&b"a"[..], b"bc"]));
 }
 
+/// A GIF of 3 by 2 pixels in this colour.
+fn image(red: u8) -> Part {
+    let mut gif = b"GIF87a\x03\0\x02\0\x81\0\0".to_vec();
+    gif.extend([red, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
+    gif.extend(b"\x2c\0\0\0\0\x03\0\x02\0\0\x08\x06\0\x01\x08\x1c\x18\x10\0\x3b");
+    Part::Image(Arc::new(Image::read(gif).unwrap()))
+}
+
+/// What each matcher says: `strict`, `loose_tool_call`, `role_content_only`, `loose_replay`.
+#[test]
+fn the_same_images_at_the_same_places_are_the_same_message() {
+    use Verdict::{Different as D, Equivalent as Q, Exact as E};
+    let text = |text: &str| Part::Text(text.into());
+    let said = |parts: &[Part]| Message::new(Role::User, Content::Parts(parts.to_vec()));
+    let plain = Message::new(Role::User, "ab");
+    let table = [
+        (said(&[text("a"), image(1)]), said(&[text("a"), image(1)]), [E, E, E, E]),
+        (said(&[text("ab"), image(1)]), said(&[text("a"), text("b"), image(1)]), [D, D, D, Q]),
+        (said(&[text("a"), image(1)]), said(&[text("a"), image(2)]), [D, D, D, D]),
+        (said(&[text("a"), image(1), text("b")]), said(&[text("ab"), image(1)]), [D, D, D, D]),
+        (said(&[image(1), image(2)]), said(&[image(2), image(1)]), [D, D, D, D]),
+        (said(&[text("ab"), image(1)]), plain, [D, D, D, D]),
+    ];
+    let matchers: [&dyn Matcher; 4] = [&Strict, &LooseToolCall, &RoleContentOnly, &LooseReplay];
+    for (stored, sent, verdicts) in table {
+        assert_eq!(matchers.map(|matcher| matcher.judge(&stored, &sent)), verdicts, "{stored:?} {sent:?}");
+        for (matcher, verdict) in matchers.iter().zip(verdicts) {
+            let same = matcher.key(&stored) == matcher.key(&sent);
+            assert!(same || verdict == D, "{}", matcher.name());
+        }
+    }
+}
+
+#[test]
+fn an_image_is_kept_as_bytes_and_told_as_text() {
+    let message = Message::new(Role::User, Content::Parts(vec![Part::Text("a".into()), image(7)]));
+    let told = serde_json::to_string(&message).unwrap();
+    assert_eq!(serde_json::from_str::<Message>(&told).unwrap(), message);
+    assert!(message.bytes() > Message::new(Role::User, "a").bytes() + 50, "what an image holds counts");
+    let broken = told.replace("R0lGODdh", "AAAAAAAA");
+    assert!(serde_json::from_str::<Message>(&broken).is_err());
+}
+
+/// Hashes of messages without images are what they were before there were images.
+#[test]
+fn keys_of_text_are_what_they_always_were() {
+    let parts = Content::Parts(vec![Part::Text("a".into()), Part::Text("b".into())]);
+    for (content, field) in [(Content::Text("ab".into()), "ab"), (parts, "parts\0ab")] {
+        let message = Message::new(Role::User, content);
+        assert_eq!(Strict.key(&message), Key::of([&b"user"[..], field.as_bytes(), b""]));
+        assert_eq!(RoleContentOnly.key(&message), Key::of([&b"user"[..], field.as_bytes()]));
+        assert_eq!(LooseReplay.key(&message), Key::of([&b"user"[..], b"ab"]));
+    }
+}
+
 fn any_content() -> impl Strategy<Value = Content> {
     prop_oneof![
         Just(Content::Absent),
         "[ab]{0,2}".prop_map(Content::Text),
-        prop::collection::vec("[ab]{0,1}".prop_map(Part::Text), 0..3).prop_map(Content::Parts),
+        prop::collection::vec(any_part(), 0..3).prop_map(Content::Parts),
     ]
+}
+
+fn any_part() -> impl Strategy<Value = Part> {
+    prop_oneof![4 => "[ab]{0,1}".prop_map(Part::Text), 1 => (0u8..2).prop_map(image)]
 }
 
 fn any_message() -> impl Strategy<Value = Message> {

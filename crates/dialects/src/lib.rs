@@ -17,6 +17,7 @@ mod declared;
 mod demand;
 mod fields;
 mod frame;
+mod image;
 mod invalid;
 mod recall;
 pub mod responses;

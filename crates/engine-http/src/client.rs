@@ -118,6 +118,7 @@ impl<W: Wire> Shared<W> {
         };
         let mut reader = self.wire.reader(Asked {
             prompt: prompt.ids.len(),
+            shown: (!prompt.images.is_empty()).then(|| Arc::clone(&prompt.ids)),
             stop_ids: params.stop_ids.clone(),
             experts_from: prompt.experts_from,
             indexer: prompt.indexer,

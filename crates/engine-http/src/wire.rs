@@ -1,5 +1,7 @@
 //! What one kind of engine must know: how to ask, and how to read.
 
+use std::sync::Arc;
+
 use verbatim_engine::{AttemptId, Control, End, EngineError, Increment, Params, Prompt, Score};
 use verbatim_tokens::TokenId;
 
@@ -45,6 +47,8 @@ pub(crate) struct Call {
 pub(crate) struct Asked {
     /// Prompt tokens.
     pub(crate) prompt: usize,
+    /// The prompt, where the engine was sent another and is to say what it made of it.
+    pub(crate) shown: Option<Arc<[TokenId]>>,
     /// Ids that end the turn.
     pub(crate) stop_ids: Vec<TokenId>,
     /// The first position whose experts were asked for.

@@ -12,6 +12,8 @@ pub struct Asked {
     pub rid: String,
     /// The prompt.
     pub ids: Vec<u32>,
+    /// The images that came with it, as bytes; each has its placeholders among the ids.
+    pub images: Vec<Vec<u8>>,
     /// How to sample; stop ids hold the model's own too, unless `ignore_eos` was asked for.
     pub params: Params,
     /// Strings that end the turn.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::Experts;
+use crate::{Experts, Images};
 
 /// From ids to text.
 pub type Decoder = Arc<dyn Fn(&[u32]) -> String + Send + Sync>;
@@ -54,6 +54,8 @@ pub struct Options {
     pub experts: Option<Experts>,
     /// An indexer that reports its choices under `return_indexer_topk` (SGLang); drawn like routes of experts.
     pub indexer: Option<Experts>,
+    /// SGLang: a model that reads images; without it `image_data` is refused.
+    pub images: Option<Images>,
     /// SGLang as 0.5.17 was seen to behave: a sampling key that it does not know is a plain 500, an id
     /// outside the vocabulary takes the connection down, there is no `/ready`, no span of versions and
     /// no `launch_command`. vLLM as 0.32 was seen to behave: while paused it holds new requests in every
@@ -108,6 +110,7 @@ impl Options {
             eos: Vec::new(),
             experts: None,
             indexer: None,
+            images: None,
             legacy: false,
             spans: true,
             max_running: 0,

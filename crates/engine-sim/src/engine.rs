@@ -31,11 +31,20 @@ pub struct SimOptions {
     pub latency: Latency,
     /// Tokens an increment.
     pub chunk: usize,
+    /// What stands for an image in a prompt, if images are taken.
+    pub image_pad: Option<TokenId>,
 }
 
 impl Default for SimOptions {
     fn default() -> Self {
-        Self { seed: 0, max_context: 32_768, vocabulary: 1 << 20, latency: Latency::NONE, chunk: 1 }
+        Self {
+            seed: 0,
+            max_context: 32_768,
+            vocabulary: 1 << 20,
+            latency: Latency::NONE,
+            chunk: 1,
+            image_pad: None,
+        }
     }
 }
 
@@ -79,6 +88,8 @@ impl SimEngine {
         let capabilities = Capabilities {
             versions: true,
             version: Some(version.clone()),
+            images: options.image_pad.is_some(),
+            turns_images: true,
             forms: match speller {
                 Some(_) => Forms { json: true, composed: true, ..Forms::NONE },
                 None => Forms::NONE,
@@ -111,9 +122,34 @@ impl Sim {
         if prompt.ids.len() >= context {
             return Some(EngineError::Context { prompt: prompt.ids.len(), context });
         }
+        if let Some(message) = self.misplaced(prompt) {
+            return Some(EngineError::Refused { message });
+        }
         let vocabulary = self.options.vocabulary;
         let outside = prompt.ids.iter().find(|id| id.0 as usize >= vocabulary)?;
         Some(EngineError::Vocabulary { id: *outside, vocabulary })
+    }
+
+    /// What is wrong with a prompt's images: each must be at a run of placeholders that is as long as its grid says,
+    /// and every placeholder an image's.
+    fn misplaced(&self, prompt: &Prompt) -> Option<String> {
+        let Some(pad) = self.options.image_pad else {
+            return (!prompt.images.is_empty()).then(|| "this engine takes no images".into());
+        };
+        let mut from = 0;
+        for place in prompt.images.iter().map(|image| image.place) {
+            let run = prompt.ids.get(place.start..place.end());
+            let patches: u64 = place.grid.iter().map(|side| u64::from(*side)).product();
+            let is_run = run.is_some_and(|run| !run.is_empty() && run.iter().all(|id| *id == pad));
+            if !is_run || place.start < from || patches % place.length as u64 != 0 {
+                return Some(format!("no image fits {place:?}"));
+            }
+            if prompt.ids[from..place.start].contains(&pad) {
+                return Some(format!("a placeholder before token {} is no image's", place.start));
+            }
+            from = place.end();
+        }
+        prompt.ids[from..].contains(&pad).then(|| "the prompt has more placeholders than images".into())
     }
 
     /// Says one line, piece by piece; returns how it ended, or nothing if the stream is to be cut.

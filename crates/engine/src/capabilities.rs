@@ -36,6 +36,10 @@ pub struct Capabilities {
     pub experts: bool,
     /// Whether it reports which positions the indexer of sparse attention chose.
     pub indexer: bool,
+    /// Whether it is shown images beside ids ([`crate::Prompt::images`]).
+    pub images: bool,
+    /// Whether it turns them as their EXIF data says. An engine that does not would read another image than a trainer.
+    pub turns_images: bool,
     /// Whether it parses its replies itself and sends the message ([`crate::End::message`]). Such an
     /// attempt cannot be resumed in the middle of what it was saying.
     pub parses: bool,
@@ -64,6 +68,8 @@ impl Capabilities {
             forms: Forms::NONE,
             experts: false,
             indexer: false,
+            images: false,
+            turns_images: false,
             parses: false,
         }
     }

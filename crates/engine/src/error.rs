@@ -42,6 +42,15 @@ pub enum EngineError {
         /// Its own words.
         message: String,
     },
+    /// The engine read another prompt than it was sent.
+    #[error(
+        "the engine read another prompt than it was sent: {seen}; with images its image processor must be the family's: \
+         compare family.min_pixels and family.max_pixels with its preprocessor_config.json"
+    )]
+    OtherPrompt {
+        /// What it said that it read.
+        seen: String,
+    },
     /// The engine has no such function.
     #[error("this engine cannot {what}")]
     Unsupported {
@@ -93,6 +102,7 @@ impl EngineError {
             Self::Cut { .. } => "cut",
             Self::Unavailable { .. } => "unavailable",
             Self::Refused { .. } => "refused",
+            Self::OtherPrompt { .. } => "other_prompt",
             Self::Unsupported { .. } => "unsupported",
             Self::Context { .. } => "context",
             Self::Vocabulary { .. } => "vocabulary",
@@ -106,6 +116,7 @@ impl EngineError {
             Self::Cut { .. } | Self::Unavailable { .. } => Remedy::Resume,
             Self::Lengths(_) | Self::TooMany { .. } | Self::Poisoned { .. } => Remedy::Discard,
             Self::Refused { .. }
+            | Self::OtherPrompt { .. }
             | Self::Unsupported { .. }
             | Self::Context { .. }
             | Self::Vocabulary { .. }

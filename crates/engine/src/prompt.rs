@@ -1,8 +1,9 @@
 //! What an attempt samples after, and how it is named.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use verbatim_chat::{Message, Setup};
+use verbatim_chat::{ImageSpan, Message, Setup};
 use verbatim_tokens::TokenId;
 
 /// A fresh name for one attempt: 32 hexadecimal digits, never reused, never a prefix of another
@@ -38,6 +39,8 @@ pub struct SessionKey(pub Arc<str>);
 pub struct Prompt {
     /// Every id that the model is to have read, the first one first.
     pub ids: Arc<[TokenId]>,
+    /// The images that the ids show, in their order; a place is a run of placeholders among the ids.
+    pub images: Arc<[ImageSpan]>,
     /// The session, so that its turns meet their own prefix.
     pub session: SessionKey,
     /// The routed experts of positions from this one on are wanted, if the engine reports them.
@@ -62,10 +65,25 @@ pub struct Conversation {
 }
 
 impl Prompt {
+    /// The ids with one placeholder for each image: what an engine is sent that multiplies them itself.
+    pub fn collapsed(&self) -> Cow<'_, [TokenId]> {
+        if self.images.is_empty() {
+            return Cow::Borrowed(&self.ids);
+        }
+        let (mut ids, mut from) = (Vec::with_capacity(self.ids.len()), 0);
+        for image in self.images.iter().map(|image| image.place) {
+            ids.extend_from_slice(&self.ids[from..image.end().min(image.start + 1)]);
+            from = image.end();
+        }
+        ids.extend_from_slice(&self.ids[from..]);
+        Cow::Owned(ids)
+    }
+
     /// Ids of one session, and nothing else.
     pub fn new(ids: impl Into<Arc<[TokenId]>>, session: SessionKey) -> Self {
         Self {
             ids: ids.into(),
+            images: Arc::default(),
             session,
             experts_from: None,
             indexer: false,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use verbatim_chat::{Message, Setup, StartState};
+use verbatim_chat::{ImagePlace, Message, Setup, StartState};
 use verbatim_tokens::{Replay, Sampled, Speculation, TokenId};
 
 use crate::{NodeId, SessionId};
@@ -41,6 +41,9 @@ pub enum Observed {
         messages: Box<[Arc<Message>]>,
         /// The ids that were put after the parent's, the opener of the turn included.
         ids: Arc<[TokenId]>,
+        /// Where the messages' images stand among the ids, one an image and in their order.
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        images: Box<[ImagePlace]>,
         /// How many of the parent's tokens, at its end, these ids replace.
         trim: usize,
         /// What the ids leave the turn in.

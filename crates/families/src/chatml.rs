@@ -4,6 +4,7 @@
 
 use verbatim_chat::{Message, Role};
 
+use crate::RenderError;
 use crate::native::{End, Messages, Page};
 
 /// How turns end.
@@ -54,16 +55,29 @@ pub(crate) fn turn(role: Role, text: &str, at: usize, page: &mut Page<'_>) {
     close(page);
 }
 
-/// A tool's result, inside a user's turn that results which follow one another share. `lines` are
+/// A tool's result as text, inside a user's turn that results which follow one another share. `lines` are
 /// what stands after that turn's opener, before the result and after it.
 pub(crate) fn result(messages: Messages<'_>, at: usize, text: &str, lines: [&str; 3], page: &mut Page<'_>) {
-    let is_result = |message: Option<&Message>| message.is_some_and(|message| message.role == Role::Tool);
+    open_result(messages, at, lines, page);
+    page.text(text, at);
+    close_result(messages, at, lines, page);
+}
+
+fn is_result(message: Option<&Message>) -> bool {
+    message.is_some_and(|message| message.role == Role::Tool)
+}
+
+/// What stands before a tool's result.
+pub(crate) fn open_result(messages: Messages<'_>, at: usize, lines: [&str; 3], page: &mut Page<'_>) {
     if !is_result(messages.previous(at)) {
         page.frame("<|im_start|>user");
         page.frame(lines[0]);
     }
     page.frame(lines[1]);
-    page.text(text, at);
+}
+
+/// What stands after it.
+pub(crate) fn close_result(messages: Messages<'_>, at: usize, lines: [&str; 3], page: &mut Page<'_>) {
     page.frame(lines[2]);
     if !is_result(messages.next(at)) {
         close(page);
@@ -107,11 +121,16 @@ pub(crate) fn hermes_head(default: Option<&str>, messages: &[Message], page: &mu
 }
 
 /// A message that is no assistant's, as Qwen2.5 and Qwen3 have it.
-pub(crate) fn message(messages: Messages<'_>, at: usize, page: &mut Page<'_>) {
+pub(crate) fn message(messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
     let message = &messages.new[at];
-    let text = message.content.text();
-    match message.role {
-        Role::Tool => result(messages, at, &text, QWEN_RESULT, page),
-        role => turn(role, &text, at, page),
+    if message.role == Role::Tool {
+        open_result(messages, at, QWEN_RESULT, page);
+        page.content(&message.content, at)?;
+        close_result(messages, at, QWEN_RESULT, page);
+    } else {
+        open(message.role, page);
+        page.content(&message.content, at)?;
+        close(page);
     }
+    Ok(())
 }

@@ -45,6 +45,18 @@ pub enum RenderError {
         /// The family.
         family: String,
     },
+    /// An image, in a family that has no place for it there.
+    #[error("messages[{message}]: family {family} cannot show {what}; {way_out}")]
+    Image {
+        /// Position of the message.
+        message: usize,
+        /// What it holds.
+        what: String,
+        /// The family.
+        family: String,
+        /// What to do instead.
+        way_out: String,
+    },
     /// The template itself refused or failed.
     #[error("the chat template failed: {reason}")]
     Template {

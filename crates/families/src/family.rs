@@ -6,7 +6,7 @@ use verbatim_chat::{Message, Setup};
 use verbatim_tokenizer::Tokenizer;
 use verbatim_tokens::TokenId;
 
-use crate::{Extension, Junction, Outline, Parser, RenderError, Rendered, StartState};
+use crate::{Extension, Junction, Outline, Parser, RenderError, Rendered, StartState, Vision};
 
 /// What a conversation is rendered with.
 #[derive(Clone, Copy, Debug)]
@@ -38,6 +38,11 @@ pub trait Family: Send + Sync {
     /// Whether what is rendered depends on when the session opened.
     fn reads_clock(&self) -> bool {
         false
+    }
+
+    /// How it shows images, if its model reads any.
+    fn vision(&self) -> Option<&Vision> {
+        None
     }
 
     /// At most this many sampled tokens of a turn may be replaced by the next turn's opener.

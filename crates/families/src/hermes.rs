@@ -5,7 +5,7 @@ use verbatim_chat::Message;
 use crate::native::{Format, Messages, Page, Said, Table};
 use crate::parser::calls::HERMES;
 use crate::parser::{Blank, Calling, Gaps};
-use crate::{RenderError, chatml};
+use crate::{Patches, RenderError, chatml};
 
 /// A newline before each call, but for one that begins the turn.
 const GAPS: Gaps = Gaps { first: 1, alone: 0, between: 1, last: 0, blank: Blank::Content };
@@ -28,6 +28,8 @@ pub(crate) struct Hermes {
     pub(crate) table: &'static Table,
     /// What the system says where no system message comes first.
     pub(crate) system: Option<&'static str>,
+    /// How its models' image processor cuts images, if they read images.
+    pub(crate) patches: Option<Patches>,
 }
 
 impl Format for Hermes {
@@ -40,8 +42,11 @@ impl Format for Hermes {
     }
 
     fn message(&self, messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
-        chatml::message(messages, at, page);
-        Ok(())
+        chatml::message(messages, at, page)
+    }
+
+    fn patches(&self) -> Option<Patches> {
+        self.patches
     }
 
     fn said<'m>(&self, message: &'m Message) -> Said<'m> {

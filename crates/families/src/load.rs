@@ -9,7 +9,7 @@ use crate::default::Templated;
 use crate::native::{Format, Native};
 use crate::{
     Family, FamilyError, deepseekv4, deepseekv32, gemma3, glm47, gptoss, inkling, kimi, llama3, minimax,
-    mistral, nemotron3, qwen3, qwen25, qwen35, qwennext, smollm2,
+    mistral, nemotron3, qwen3, qwen25, qwen25vl, qwen35, qwennext, smollm2,
 };
 
 /// Every family's name.
@@ -29,6 +29,7 @@ pub const NAMES: &[&str] = &[
     "mistral",
     "nemotron3",
     "qwen25",
+    "qwen25vl",
     "qwen3",
     "qwen35",
     "qwen36",
@@ -52,6 +53,7 @@ const NATIVE: &[&dyn Format] = &[
     &mistral::FORMAT,
     &nemotron3::FORMAT,
     &qwen25::FORMAT,
+    &qwen25vl::FORMAT,
     &qwen35::QWEN35,
     &qwen35::QWEN36,
     &qwen3::FORMAT,
@@ -76,6 +78,17 @@ pub struct Options {
     pub reasoning_parser: Option<String>,
     /// How calls are parsed, likewise.
     pub tool_call_parser: Option<String>,
+    /// For families that show images: between how many pixels the model's image processor keeps them.
+    pub pixels: Pixels,
+}
+
+/// Bounds of an image's pixels; `None` is the model's own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Pixels {
+    /// At least so many.
+    pub min: Option<u64>,
+    /// At most so many.
+    pub max: Option<u64>,
 }
 
 /// Sets up the family of that name with a template and fixed arguments alone.
@@ -104,6 +117,10 @@ pub fn load_with(
     options: &Options,
 ) -> Result<Arc<dyn Family>, FamilyError> {
     if name == "default" {
+        if options.pixels != Pixels::default() {
+            let reason = "family default shows no images; leave min_pixels and max_pixels out".to_owned();
+            return Err(FamilyError::Template { reason });
+        }
         return Ok(Arc::new(Templated::new(tokenizer, options)?));
     }
     let Some(format) = NATIVE.iter().find(|format| format.table().name == name) else {

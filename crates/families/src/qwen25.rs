@@ -11,6 +11,7 @@ use crate::native::{ALL_ROLES, Switch, Table};
 pub(crate) const FORMAT: Hermes = Hermes {
     table: &TABLE,
     system: Some("You are Qwen, created by Alibaba Cloud. You are a helpful assistant."),
+    patches: None,
 };
 
 /// Its rules.

@@ -28,7 +28,7 @@ use crate::native::{ALL_ROLES, Off, Switch, Table};
 use crate::parser::QWEN;
 
 /// The family.
-pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None };
+pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None, patches: None };
 
 /// Its rules.
 pub(crate) const TABLE: Table = Table {

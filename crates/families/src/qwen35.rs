@@ -12,6 +12,9 @@
 //! 4. A tool's result that comes first opens a user's turn; the official templates leave its opener
 //!    out.
 //! 5. What is trimmed is what the templates trim, in history: a sampled turn keeps its whitespace.
+//! 6. An image in a user's message or in a tool's result is as many placeholders as the model's image processor makes of
+//!    it; the templates write one, to be multiplied later. The assistant shows no images. A vocabulary without the
+//!    tokens for them shows none.
 //!
 //! The two differ in how a call's arguments are spelled: Qwen3.5 prints what is neither text nor a
 //! list nor an object as Python does (`True`, `None`), Qwen3.6 as JSON.
@@ -25,7 +28,7 @@ use crate::native::{Format, Messages, NO_SYSTEM, Off, Page, Said, Switch, Table}
 use crate::parser::calls::{QWEN_CODER, QWEN_CODER_JSON};
 use crate::parser::{Blank, Calling, Gaps, QWEN};
 use crate::python::strip;
-use crate::{RenderError, qwen3};
+use crate::{Patches, RenderError, qwen3};
 
 /// One of the two.
 #[derive(Debug)]
@@ -93,14 +96,25 @@ impl Format for Qwen35 {
 
     fn message(&self, messages: Messages<'_>, at: usize, page: &mut Page<'_>) -> Result<(), RenderError> {
         let message = &messages.new[at];
-        let content = message.content.text();
-        let text = strip(&content);
         match message.role {
-            Role::System => return Err(page.unsupported(at, "a system message that is not the first")),
-            Role::Tool => chatml::result(messages, at, text, QWEN_RESULT, page),
-            role => chatml::turn(role, text, at, page),
+            Role::System => Err(page.unsupported(at, "a system message that is not the first")),
+            Role::Tool => {
+                chatml::open_result(messages, at, QWEN_RESULT, page);
+                page.stripped(&message.content, at)?;
+                chatml::close_result(messages, at, QWEN_RESULT, page);
+                Ok(())
+            }
+            role => {
+                chatml::open(role, page);
+                page.stripped(&message.content, at)?;
+                chatml::close(page);
+                Ok(())
+            }
         }
-        Ok(())
+    }
+
+    fn patches(&self) -> Option<Patches> {
+        Some(Patches::QWEN3_VL)
     }
 
     fn said<'m>(&self, message: &'m Message) -> Said<'m> {

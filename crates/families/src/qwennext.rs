@@ -13,7 +13,7 @@ use crate::native::{Off, Switch, Table};
 use crate::qwen3;
 
 /// The family.
-pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None };
+pub(crate) const FORMAT: Hermes = Hermes { table: &TABLE, system: None, patches: None };
 
 /// Its rules.
 const TABLE: Table = Table {

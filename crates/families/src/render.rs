@@ -1,6 +1,6 @@
 //! What rendering yields.
 
-use verbatim_chat::Message;
+use verbatim_chat::{ImagePlace, Message};
 use verbatim_tokens::{Runs, TokenId};
 
 use crate::StartState;
@@ -21,6 +21,8 @@ pub struct Rendered {
     pub ids: Vec<TokenId>,
     /// One source an id.
     pub sources: Runs<Source>,
+    /// Where the messages' images stand among the ids, in their order.
+    pub images: Vec<ImagePlace>,
     /// What the assistant's turn starts in.
     pub start: StartState,
 }
@@ -44,6 +46,8 @@ pub struct Extension {
     pub ids: Vec<TokenId>,
     /// One source an id; message indices count the new messages.
     pub sources: Runs<Source>,
+    /// Where the new messages' images stand among the ids, in their order.
+    pub images: Vec<ImagePlace>,
     /// What the assistant's turn starts in.
     pub start: StartState,
     /// What had to be added because the model did not end its turn.

@@ -1,9 +1,10 @@
 //! Writing a prompt: text and special tokens in, ids with their sources out.
 //!
 //! The invariant: text between two special tokens is encoded in one piece, whoever wrote its
-//! parts, because that is how a tokenizer sees a rendered template; and only [`Script::special`]
-//! and [`Script::marked`] make special tokens.
+//! parts, because that is how a tokenizer sees a rendered template; and only [`Script::special`],
+//! [`Script::marked`] and [`Script::image`] make special tokens.
 
+use verbatim_chat::ImagePlace;
 use verbatim_tokenizer::{Piece, SpecialSplitter, Tokenizer};
 use verbatim_tokens::{Runs, TokenId};
 
@@ -18,18 +19,36 @@ pub(crate) struct Script<'t> {
     text: String,
     /// Who wrote it: each source with the byte one past its stretch.
     parts: Vec<(usize, Source)>,
+    images: Vec<ImagePlace>,
+}
+
+/// A prompt that was made.
+pub(crate) struct Written {
+    pub(crate) ids: Vec<TokenId>,
+    pub(crate) sources: Runs<Source>,
+    pub(crate) images: Vec<ImagePlace>,
 }
 
 impl<'t> Script<'t> {
     pub(crate) fn new(tokenizer: &'t dyn Tokenizer) -> Self {
-        Self { tokenizer, ids: Vec::new(), sources: Runs::default(), text: String::new(), parts: Vec::new() }
+        Self {
+            tokenizer,
+            ids: Vec::new(),
+            sources: Runs::default(),
+            text: String::new(),
+            parts: Vec::new(),
+            images: Vec::new(),
+        }
     }
 
     /// Appends text that means what it says: no special token comes of it.
     pub(crate) fn text(&mut self, text: &str, source: Source) {
         if !text.is_empty() {
             self.text.push_str(text);
-            self.parts.push((self.text.len(), source));
+            match self.parts.last_mut() {
+                Some((end, last)) if *last == source => *end = self.text.len(),
+                _ => self.parts.push((self.text.len(), source)),
+            }
         }
     }
 
@@ -38,6 +57,14 @@ impl<'t> Script<'t> {
         self.flush();
         self.ids.push(id);
         self.sources.extend(source, 1);
+    }
+
+    /// Appends an image: placeholders.
+    pub(crate) fn image(&mut self, pad: TokenId, grid: [u32; 3], length: usize, source: Source) {
+        self.flush();
+        self.images.push(ImagePlace { start: self.ids.len(), length, grid });
+        self.ids.resize(self.ids.len() + length, pad);
+        self.sources.extend(source, length);
     }
 
     /// Appends text in which the tokens that `markers` knows are those tokens.
@@ -51,9 +78,9 @@ impl<'t> Script<'t> {
     }
 
     /// Ends the prompt.
-    pub(crate) fn finish(mut self) -> (Vec<TokenId>, Runs<Source>) {
+    pub(crate) fn finish(mut self) -> Written {
         self.flush();
-        (self.ids, self.sources)
+        Written { ids: self.ids, sources: self.sources, images: self.images }
     }
 
     fn flush(&mut self) {

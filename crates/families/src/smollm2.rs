@@ -19,6 +19,7 @@ use crate::qwen25;
 pub(crate) const FORMAT: Hermes = Hermes {
     table: &TABLE,
     system: Some("You are a helpful AI assistant named SmolLM, trained by Hugging Face"),
+    patches: None,
 };
 
 /// Its rules.

@@ -26,12 +26,13 @@ impl Forest {
     pub fn apply(&mut self, turn: &TurnCommitted) -> Result<Applied, Conflict> {
         let observation = match &turn.observed {
             Observed::Shared(id) => self.shared(*id, turn.parent)?,
-            Observed::New { setup, messages, ids, trim, start } => self.observe(
+            Observed::New { setup, messages, ids, images, trim, start } => self.observe(
                 turn.parent,
                 Observation {
                     setup: setup.clone(),
                     messages: messages.clone(),
                     ids: ids.clone(),
+                    images: images.clone(),
                     trim: *trim,
                     start: *start,
                 },
@@ -39,7 +40,8 @@ impl Forest {
             )?,
             Observed::Ids(ids) => {
                 let (setup, messages, start) = (None, Box::default(), StartState::Content);
-                let observation = Observation { setup, messages, ids: Arc::clone(ids), trim: 0, start };
+                let (ids, images) = (Arc::clone(ids), Box::default());
+                let observation = Observation { setup, messages, ids, images, trim: 0, start };
                 self.observe(turn.parent, observation, true)?
             }
         };

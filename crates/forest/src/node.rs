@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::{Chain, Message, Setup, StartState};
+use verbatim_chat::{Chain, ImagePlace, Message, Setup, StartState};
 use verbatim_events::{Finish, NodeId, Timings, TurnCommitted};
 use verbatim_tokens::{Replay, Sampled, Speculation, TokenId};
 
@@ -52,6 +52,8 @@ pub struct Observation {
     pub messages: Box<[Arc<Message>]>,
     /// The ids it adds; shared between the sessions of a group that begin alike.
     pub ids: Arc<[TokenId]>,
+    /// Where the messages' images stand among its ids, one an image and in their order.
+    pub images: Box<[ImagePlace]>,
     /// How many of its parent's last tokens its ids replace.
     pub trim: usize,
     /// What a turn sampled from here starts in.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use verbatim_chat::{Message, Setup};
+use verbatim_chat::{ImageSpan, Message, Setup};
 use verbatim_events::NodeId;
 use verbatim_tokens::TokenId;
 
@@ -23,6 +23,13 @@ impl<'a> Segment<'a> {
     /// The ids that remain.
     pub fn ids(&self) -> &'a [TokenId] {
         &self.node.ids()[..self.kept]
+    }
+
+    /// Its images, each at its place among its ids.
+    pub fn images(&self) -> impl Iterator<Item = ImageSpan> + 'a {
+        let observation = self.node.observation().filter(|observation| !observation.images.is_empty());
+        let observation = observation.into_iter();
+        observation.flat_map(|one| ImageSpan::join(&one.messages, one.images.iter().copied()))
     }
 }
 
@@ -51,6 +58,18 @@ impl Forest {
         let mut ids = Vec::with_capacity(self.node(end).map_or(0, |node| node.tokens) + more);
         self.path(end).iter().for_each(|segment| ids.extend_from_slice(segment.ids()));
         ids
+    }
+
+    /// The images of a path, each at its place among the path's ids.
+    pub fn images(&self, end: NodeId) -> Vec<ImageSpan> {
+        let (mut images, mut before) = (Vec::new(), 0);
+        for segment in self.path(end) {
+            images.extend(
+                segment.images().map(|image| ImageSpan { place: image.place.after(before), ..image }),
+            );
+            before += segment.kept;
+        }
+        images
     }
 
     /// The messages of a path.

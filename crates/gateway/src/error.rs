@@ -276,6 +276,9 @@ impl From<TurnError> for ApiError {
                 retry: true,
                 ..Self::new(StatusCode::SERVICE_UNAVAILABLE, "api_error", "engine_unavailable", message)
             },
+            TurnError::Engine(EngineError::OtherPrompt { .. }) => {
+                Self::new(StatusCode::BAD_GATEWAY, "api_error", "other_prompt", message)
+            }
             TurnError::Engine(_) => Self {
                 retry: true,
                 ..Self::new(StatusCode::BAD_GATEWAY, "api_error", "engine_error", message)

@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::{Map, Value};
+use verbatim_chat::ImageSpan;
 use verbatim_events::{Cause, Event, Finish, GroupId, NodeId, Observers, SessionId};
 use verbatim_forest::{Forest, Generation, Segment};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs};
@@ -185,6 +186,7 @@ impl<'a> Builder<'a> {
             versions: Runs::default(),
             experts: None,
             indexer: None,
+            images: Vec::new(),
             turns: Vec::new(),
             status: Status::Completed,
             reward: None,
@@ -300,7 +302,12 @@ impl<'a> Builder<'a> {
 
     /// Appends what was observed before a turn that begins at `until`.
     fn observe(&mut self, segments: &[Segment<'_>], until: usize) {
-        segments.iter().for_each(|segment| self.row.tokens.extend_from_slice(segment.ids()));
+        for segment in segments {
+            let before = self.row.tokens.len();
+            let placed = |image: ImageSpan| ImageSpan { place: image.place.after(before), ..image };
+            self.row.images.extend(segment.images().map(placed));
+            self.row.tokens.extend_from_slice(segment.ids());
+        }
         self.row.mask.extend(Some(MaskCause::Observation), until - self.row.logprobs.len());
         self.row.versions.extend(None, until - self.row.logprobs.len());
         self.row.logprobs.resize(until, None);

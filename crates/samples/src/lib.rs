@@ -11,6 +11,7 @@ mod advantages;
 mod assemble;
 mod error;
 mod format;
+mod images;
 mod jsonl;
 pub mod miles;
 mod parquet;

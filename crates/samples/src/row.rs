@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
+use verbatim_chat::ImageSpan;
 use verbatim_events::{Finish, GroupId, NodeId, SessionId};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version};
 
@@ -40,6 +41,8 @@ pub struct Row {
     pub experts: Option<Replay>,
     /// Which positions sparse attention looked at, as [`Row::experts`].
     pub indexer: Option<Replay>,
+    /// The images that the tokens show, in their order: each at its run of placeholders, which are observations.
+    pub images: Vec<ImageSpan>,
     /// The sampled turns in the row.
     pub turns: Vec<Turn>,
     /// How the lineage ended.

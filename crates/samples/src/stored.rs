@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 use verbatim_events::{GroupId, NodeId, SessionId};
 use verbatim_tokens::{LogprobKind, MaskCause, Replay, Runs, Speculation, TokenId, Version, Width};
 
+use crate::images::StoredImage;
 use crate::{Advantages, CacheUse, Row, RowError, Status, Turn};
 
 /// A row without its arrays and its metadata. Stretches are `[value, count]` pairs.
@@ -22,6 +23,8 @@ pub(crate) struct Stored {
     pub(crate) mask: Vec<(Option<MaskCause>, usize)>,
     pub(crate) logprob_kind: LogprobKind,
     pub(crate) versions: Vec<(Option<Version>, usize)>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) images: Vec<StoredImage>,
     pub(crate) turns: Vec<Turn>,
     pub(crate) status: Status,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -65,6 +68,7 @@ impl Stored {
             mask: row.mask.iter().map(|(cause, count)| (*cause, count)).collect(),
             logprob_kind: row.logprob_kind,
             versions: row.versions.iter().map(|(version, count)| (version.clone(), count)).collect(),
+            images: row.images.iter().map(StoredImage::of).collect(),
             turns: row.turns.clone(),
             status: row.status,
             advantages: row.advantages.clone(),
@@ -108,6 +112,8 @@ impl Stored {
         let (mut mask, mut versions) = (Runs::default(), Runs::default());
         self.mask.into_iter().for_each(|(cause, count)| mask.extend(cause, count));
         self.versions.into_iter().for_each(|(version, count)| versions.extend(version, count));
+        let images = self.images.into_iter().map(|image| image.span(&tokens, &mask));
+        let images = images.collect::<Result<_, _>>().map_err(malformed)?;
         Ok(Row {
             session: self.session,
             group: self.group,
@@ -123,6 +129,7 @@ impl Stored {
             versions,
             experts,
             indexer,
+            images,
             turns: self.turns,
             status: self.status,
             reward,

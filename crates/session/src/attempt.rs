@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use futures::StreamExt;
+use verbatim_chat::ImageSpan;
 use verbatim_engine::{
     AttemptId, Conversation, End, Ending, EngineError, Params, Piece, Prompt, Remedy, SessionKey, StopBy,
 };
@@ -27,6 +28,8 @@ const MAX_DISCARDED: u32 = 3;
 pub(crate) struct Request {
     /// The whole prompt.
     pub(crate) prompt: Arc<[TokenId]>,
+    /// The images that it shows.
+    pub(crate) images: Arc<[ImageSpan]>,
     /// How to sample, for the turn as a whole.
     pub(crate) params: Params,
     /// The first position whose routed experts are not known yet, if they are wanted.
@@ -181,6 +184,7 @@ impl Turn {
             experts_from: request.experts_from.map(|from| held.unwrap_or(from)),
             indexer: request.indexer_from.is_some(),
             conversation: request.conversation.clone(),
+            images: Arc::clone(&request.images),
             labelled: self.shared.settings.lifecycle,
             salt: self.shared.salt.now(),
             ..Prompt::new(ids, session)

@@ -86,6 +86,7 @@ mod tests {
             setup: Some(Arc::new(Setup::default())),
             messages: vec![message(Role::User, "hi")].into(),
             ids: vec![TokenId(1), TokenId(2)].into(),
+            images: Box::default(),
             trim: 0,
             start: StartState::Content,
         };

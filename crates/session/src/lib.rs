@@ -18,6 +18,7 @@ mod ended;
 mod error;
 mod feed;
 mod form;
+mod images;
 mod keeper;
 mod locate;
 mod matching;

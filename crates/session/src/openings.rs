@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
-use verbatim_chat::{Chain, Message, Setup, StartState};
+use verbatim_chat::{Chain, ImagePlace, Message, Setup, StartState};
 use verbatim_tokens::TokenId;
 
 /// A rendered opening.
@@ -12,6 +12,7 @@ pub(crate) struct Opening {
     pub(crate) setup: Arc<Setup>,
     pub(crate) messages: Vec<Arc<Message>>,
     pub(crate) ids: Arc<[TokenId]>,
+    pub(crate) images: Box<[ImagePlace]>,
     pub(crate) start: StartState,
 }
 
@@ -26,6 +27,7 @@ struct Entry {
     setup: Weak<Setup>,
     messages: Vec<Weak<Message>>,
     ids: Weak<[TokenId]>,
+    images: Box<[ImagePlace]>,
     start: StartState,
 }
 
@@ -37,6 +39,7 @@ impl Openings {
             setup: entry.setup.upgrade()?,
             messages: entry.messages.iter().map(Weak::upgrade).collect::<Option<_>>()?,
             ids: entry.ids.upgrade()?,
+            images: entry.images.clone(),
             start: entry.start,
         })
     }
@@ -50,6 +53,7 @@ impl Openings {
             setup: Arc::downgrade(&opening.setup),
             messages: opening.messages.iter().map(Arc::downgrade).collect(),
             ids: Arc::downgrade(&opening.ids),
+            images: opening.images.clone(),
             start: opening.start,
         };
         table.insert((bytes, clock), entry);

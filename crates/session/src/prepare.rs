@@ -13,6 +13,7 @@ use verbatim_tokens::{Replay, TokenId};
 use crate::attach::{Attached, attach};
 use crate::attempt::Request;
 use crate::form::{bare, form};
+use crate::images::images;
 use crate::openings::Opening;
 use crate::pinned::pinned;
 use crate::sessions::Shared;
@@ -117,7 +118,8 @@ fn open(
 ) -> Result<Opening, TurnError> {
     let plain: Vec<_> = messages.iter().map(|message| message.as_ref().clone()).collect();
     let rendered = shared.family.open(Scene { setup: &setup, opened: session.opened() }, &plain)?;
-    Ok(Opening { setup, messages, ids: rendered.ids.into(), start: rendered.start })
+    let images = rendered.images.into();
+    Ok(Opening { setup, messages, ids: rendered.ids.into(), images, start: rendered.start })
 }
 
 fn opened(session: &Session, opening: Opening) -> Result<Placed, TurnError> {
@@ -126,10 +128,10 @@ fn opened(session: &Session, opening: Opening) -> Result<Placed, TurnError> {
 }
 
 fn opened_at(plan: Plan, opening: Opening) -> Placed {
-    let Opening { setup, messages, ids, start } = opening;
+    let Opening { setup, messages, ids, images, start } = opening;
     let prompt = Arc::clone(&ids);
-    let observed =
-        Observed::New { setup: Some(Arc::clone(&setup)), messages: messages.into(), ids, trim: 0, start };
+    let (opens, messages) = (Some(Arc::clone(&setup)), messages.into());
+    let observed = Observed::New { setup: opens, messages, ids, images, trim: 0, start };
     Placed { plan, observed, prompt, setup, start }
 }
 
@@ -172,11 +174,12 @@ fn extend(
     let plain: Vec<_> = new.iter().map(|message| message.as_ref().clone()).collect();
     let scene = Scene { setup: &setup, opened: session.opened() };
     let junction = Junction { sampled: &sampled, message: &message };
-    let Extension { trim, ids, start, repair, .. } = shared.family.extend(scene, junction, &plain)?;
+    let Extension { trim, ids, images, start, repair, .. } = shared.family.extend(scene, junction, &plain)?;
     let mut prompt = session.with_forest(|forest| forest.gather_with(parent, ids.len()));
     prompt.truncate(prompt.len() - trim.min(sampled.len()));
     prompt.extend_from_slice(&ids);
-    let observed = Observed::New { setup: changed, messages: new.into(), ids: ids.into(), trim, start };
+    let (messages, ids, images) = (new.into(), ids.into(), images.into());
+    let observed = Observed::New { setup: changed, messages, ids, images, trim, start };
     Ok((Placed { plan, observed, prompt: prompt.into(), setup, start }, repair.is_some()))
 }
 
@@ -227,8 +230,9 @@ fn finish(
         (settings.experts && capabilities.experts).then(|| known(|turn| turn.experts.as_deref()));
     let indexer_from =
         (settings.indexer && capabilities.indexer).then(|| known(|turn| turn.indexer.as_deref()));
+    let images = images(shared, session, &plan, &observed, &prompt)?;
     let conversation = capabilities.parses.then(|| conversation(session, &plan, &observed, &setup));
-    let request = Request { prompt, params, experts_from, indexer_from, conversation };
+    let request = Request { prompt, images, params, experts_from, indexer_from, conversation };
     Ok(Prepared { plan, observed, request, setup, start, stop, bytes, lost })
 }
 

@@ -132,7 +132,7 @@ impl Shared {
         if record.turn.parent.is_some() {
             return record;
         }
-        let (Observed::New { setup: Some(setup), messages, ids, start, .. }, Some(bytes)) =
+        let (Observed::New { setup: Some(setup), messages, ids, images, start, .. }, Some(bytes)) =
             (&record.turn.observed, record.bytes)
         else {
             return record;
@@ -141,14 +141,15 @@ impl Shared {
         match self.openings.get(bytes, clock) {
             Some(opening) if opening.ids == *ids && opening.start == *start => {
                 let mut turn = (*record.turn).clone();
-                let Rendered { setup, messages, ids, start } = opening;
-                turn.observed =
-                    Observed::New { setup: Some(setup), messages: messages.into(), ids, trim: 0, start };
+                let Rendered { setup, messages, ids, images, start } = opening;
+                let (setup, messages) = (Some(setup), messages.into());
+                turn.observed = Observed::New { setup, messages, ids, images, trim: 0, start };
                 record.turn = Arc::new(turn);
             }
             _ => {
                 let (setup, messages) = (Arc::clone(setup), messages.to_vec());
-                let opening = Rendered { setup, messages, ids: Arc::clone(ids), start: *start };
+                let (ids, images) = (Arc::clone(ids), images.clone());
+                let opening = Rendered { setup, messages, ids, images, start: *start };
                 self.openings.put(bytes, clock, &opening);
             }
         }

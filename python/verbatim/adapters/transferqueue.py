@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy
 
+from verbatim.images import multimodal_train_inputs
 from verbatim.rows import Row
 
 
@@ -24,13 +25,15 @@ def transferqueue_columns(
     rows: Sequence[Row],
     sample_index: Mapping[str, int] | None = None,
     group_index: Mapping[str, int] | None = None,
+    image_processor: Any = None,
 ) -> Columns:
     """The columns of a batch.
 
     All rows of a session share a `sample_indices`; `sample_index` and `group_index` map sessions and groups to
     the trainer's numbers, else they are the rows' own, else they are numbered as they come. `rewards` are the
     advantages where rows have them: one number, or one a token of the response. `sample_index_mask_sums` is the
-    number of trained tokens over all rows of the session. Raises ValueError for a row with neither a reward nor
+    number of trained tokens over all rows of the session. With a model's Hugging Face `image_processor` there is a
+    column `multimodal_train_inputs` (`verbatim.images`; empty for a row without images). Raises ValueError for a row with neither a reward nor
     advantages: a column of numbers cannot say that one is unknown.
     """
     if any(row.reward is None and row.advantages is None for row in rows):
@@ -60,6 +63,8 @@ def transferqueue_columns(
         fields["raw_reward"] = [row.reward for row in rows]
     if rows and all(row.routed_experts is not None for row in rows):
         fields["rollout_routed_experts"] = [flat(row) for row in rows]
+    if image_processor is not None:
+        fields["multimodal_train_inputs"] = [multimodal_train_inputs(row, image_processor) for row in rows]
     meta = [
         {"total_lengths": len(row.tokens), "sample_index": session} for row, session in zip(rows, sessions)
     ]

@@ -183,6 +183,13 @@ pub(crate) struct FamilyConfig {
     /// How tool calls are parsed, by SGLang's name. `auto` is a named family's own; of `default` it is
     /// `hermes`.
     pub(crate) tool_call_parser: String,
+    /// Families that show images: an image has at least this many pixels, as the engine's `preprocessor_config.json`
+    /// says (`min_pixels`, or `size.shortest_edge`); without it what the model came with.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) min_pixels: Option<u64>,
+    /// And at most this many (`max_pixels`, or `size.longest_edge`).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) max_pixels: Option<u64>,
     /// Template arguments under each request's own.
     pub(crate) template_arguments: Map<String, Value>,
 }
@@ -194,6 +201,8 @@ impl Default for FamilyConfig {
             chat_template: None,
             reasoning_parser: "auto".into(),
             tool_call_parser: "auto".into(),
+            min_pixels: None,
+            max_pixels: None,
             template_arguments: Map::new(),
         }
     }

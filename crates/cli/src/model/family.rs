@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use anyhow::Context;
 use serde_json::{Map, Value};
-use verbatim_families::{Family, Options, load_with};
+use verbatim_families::{Family, Options, Pixels, load_with};
 use verbatim_tokenizer::Tokenizer;
 
 use super::catalogue::CATALOGUE;
@@ -40,6 +40,7 @@ pub(super) fn family(
     let mut options = Options {
         reasoning_parser: chosen(&config.reasoning_parser, usual("none")),
         tool_call_parser: chosen(&config.tool_call_parser, usual("hermes")),
+        pixels: Pixels { min: config.min_pixels, max: config.max_pixels },
         ..Options::default()
     };
     if name == "default" {
@@ -75,6 +76,8 @@ fn tell(hints: &Hints<'_>) -> &'static str {
     let thinks = has("<tool_response>") && has("reasoning_content");
     if has("SmolLM, trained by Hugging Face") && !has("<tools>") {
         "smollm2"
+    } else if has("<|image_pad|>") && has("You are a helpful assistant.") {
+        "qwen25vl"
     } else if has("You are Qwen, created by Alibaba Cloud") {
         "qwen25"
     } else if has("<|start|>assistant<|channel|>analysis") {

@@ -135,6 +135,7 @@ fn sim(config: &EngineConfig, family: &Arc<dyn Family>) -> anyhow::Result<SimEng
         vocabulary: family.tokenizer().vocabulary(),
         latency: Latency { decode_token: Duration::from_micros(config.sim_token_us), ..Latency::NONE },
         chunk: config.sim_chunk.max(1),
+        image_pad: family.vision().map(|vision| vision.pad),
     };
     // What a model writes as part of what it says are its tokens, as in history.
     let (tokenizer, splitter) = (Arc::clone(family.tokenizer()), speaks(family.as_ref()));

@@ -35,8 +35,8 @@ pub(super) fn parse(unit: &Unit<'_>, recall: &dyn Recall, lost: &mut Vec<Cause>)
             Ok(Message::new(Role::System, texts.join("\n\n").as_str()))
         }
         (Said::Blocks { from, blocks }, role) => {
-            let parts = texts(&field, *from, blocks, lost)?.into_iter().map(Part::Text).collect();
-            Ok(Message { content: Content::Parts(parts), ..Message::new(role, "") })
+            let content = Content::Parts(parts(&field, *from, blocks, lost)?);
+            Ok(Message { content, ..Message::new(role, "") })
         }
     }
 }
@@ -77,6 +77,24 @@ fn texts(
     texts.collect()
 }
 
+/// Blocks that may be text and images.
+fn parts(
+    field: &str,
+    from: usize,
+    blocks: &[&RawValue],
+    lost: &mut Vec<Cause>,
+) -> Result<Vec<Part>, Invalid> {
+    let part = |(at, raw): (usize, &&RawValue)| {
+        let field = format!("{field}[{}]", from + at);
+        let body = Body::of_object(&field, raw)?;
+        match kind(&field, &body)?.as_str() {
+            "image" => super::image::parse(&field, body, lost),
+            _ => text(&field, raw, lost).map(Part::Text),
+        }
+    };
+    blocks.iter().enumerate().map(part).collect()
+}
+
 fn kind(field: &str, body: &Body<'_>) -> Result<String, Invalid> {
     let field = format!("{field}.type");
     let kind = body.get("type").map_or(Ok(None), |raw| read(&field, raw, "a string"))?;
@@ -87,8 +105,12 @@ fn text(field: &str, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<String, In
     let body = Body::of_object(field, raw)?;
     match kind(field, &body)?.as_str() {
         "text" => {}
-        "image" | "document" => {
-            let problem = "images and documents are not supported; send their text";
+        "image" => {
+            let problem = "an image is not supported here; show it in a user's message or in a tool_result";
+            return Err(Invalid::new(format!("{field}.type"), problem));
+        }
+        "document" => {
+            let problem = "documents are not supported; send their text";
             return Err(Invalid::new(format!("{field}.type"), problem));
         }
         other => {
@@ -117,8 +139,7 @@ fn result(field: &str, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message,
             "tool_use_id" => message.tool_call_id = read(&within, raw, "a string")?,
             "content" if raw.get().starts_with('[') => {
                 let blocks: Vec<&RawValue> = read(&within, raw, "a list of text blocks")?.unwrap_or_default();
-                let parts = texts(&within, 0, &blocks, lost)?.into_iter().map(Part::Text).collect();
-                message.content = Content::Parts(parts);
+                message.content = Content::Parts(parts(&within, 0, &blocks, lost)?);
             }
             "content" => {
                 let text: Option<String> = read(&within, raw, "a string or a list of text blocks")?;

@@ -9,6 +9,7 @@
 
 mod block;
 mod events;
+mod image;
 mod message;
 mod reply;
 mod request;

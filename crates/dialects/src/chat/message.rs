@@ -5,8 +5,8 @@ use serde_json::{Map, Value};
 use verbatim_chat::{Arguments, Content, Message, Part, Role, ToolCall};
 use verbatim_events::Cause;
 
-use crate::Invalid;
 use crate::fields::excerpt;
+use crate::{Invalid, image};
 
 /// Parses message `at`.
 pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message, Invalid> {
@@ -20,7 +20,7 @@ pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<
         let field = path(&format!(".{name}"));
         match (name.as_str(), value) {
             ("role", _) | (_, Value::Null) => {}
-            ("content", value) => message.content = content(&field, value, lost)?,
+            ("content", value) => message.content = content(&field, role, value, lost)?,
             ("reasoning_content" | "reasoning", Value::String(text)) if role == Role::Assistant => {
                 message.reasoning = Some(text);
             }
@@ -39,7 +39,7 @@ pub(super) fn parse(at: usize, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<
         }
     }
     if role != Role::Assistant && message.content == Content::Absent {
-        let problem = "must be a string or a list of text parts; only an assistant's may be null";
+        let problem = "must be a string or a list of parts; only an assistant's may be null";
         return Err(Invalid::new(path(".content"), problem));
     }
     Ok(message)
@@ -68,28 +68,53 @@ fn ignored(value: &Value, known: &[&str], path: &str, lost: &mut Vec<Cause>) {
     lost.extend(unknown.map(|(name, _)| Cause::FieldIgnored { field: format!("{path}.{name}") }));
 }
 
-fn content(field: &str, value: Value, lost: &mut Vec<Cause>) -> Result<Content, Invalid> {
+fn content(field: &str, role: Role, value: Value, lost: &mut Vec<Cause>) -> Result<Content, Invalid> {
     match value {
         Value::String(text) => Ok(Content::Text(text)),
         Value::Array(parts) => parts
             .into_iter()
             .enumerate()
-            .map(|(at, value)| part(&format!("{field}[{at}]"), value, lost))
+            .map(|(at, value)| part(&format!("{field}[{at}]"), role, value, lost))
             .collect::<Result<_, _>>()
             .map(Content::Parts),
-        other => Err(Invalid::new(field, format!("{other} is not a string or a list of text parts"))),
+        other => Err(Invalid::new(field, format!("{other} is not a string or a list of parts"))),
     }
 }
 
-fn part(field: &str, value: Value, lost: &mut Vec<Cause>) -> Result<Part, Invalid> {
-    ignored(&value, &["type", "text"], "messages[].content[]", lost);
+fn part(field: &str, role: Role, value: Value, lost: &mut Vec<Cause>) -> Result<Part, Invalid> {
+    let shows = matches!(role, Role::User | Role::Tool);
     match (value.get("type").and_then(Value::as_str), value.get("text")) {
-        (Some("text"), Some(Value::String(text))) => Ok(Part::Text(text.clone())),
-        (Some("text"), _) => Err(Invalid::new(format!("{field}.text"), "must be a string")),
-        (Some(kind), _) => {
-            Err(Invalid::new(format!("{field}.type"), format!("{kind:?} is not supported; send text parts")))
+        (Some("text"), Some(Value::String(text))) => {
+            ignored(&value, &["type", "text"], "messages[].content[]", lost);
+            Ok(Part::Text(text.clone()))
         }
-        (None, _) => Err(Invalid::new(format!("{field}.type"), "must be \"text\"")),
+        (Some("text"), _) => Err(Invalid::new(format!("{field}.text"), "must be a string")),
+        (Some("image_url"), _) if shows => shown(field, &value, lost),
+        (Some("image_url"), _) => {
+            let problem = format!("\"image_url\" is not supported in a {role} message; show it in a user's");
+            Err(Invalid::new(format!("{field}.type"), problem))
+        }
+        (Some(kind), _) => {
+            let taken = if shows { "text or image_url parts" } else { "text parts" };
+            Err(Invalid::new(format!("{field}.type"), format!("{kind:?} is not supported; send {taken}")))
+        }
+        (None, _) => Err(Invalid::new(format!("{field}.type"), "must be \"text\" or \"image_url\"")),
+    }
+}
+
+/// An image.
+fn shown(field: &str, value: &Value, lost: &mut Vec<Cause>) -> Result<Part, Invalid> {
+    ignored(value, &["type", "image_url"], "messages[].content[]", lost);
+    let field = format!("{field}.image_url");
+    let source = value.get("image_url").filter(|source| source.is_object());
+    let source = source.ok_or_else(|| Invalid::new(&*field, "must be an object with a url"))?;
+    // Every image is read as its family reads it.
+    let idle = source.get("detail").is_some_and(|detail| detail == "auto");
+    ignored(source, if idle { &["url", "detail"] } else { &["url"] }, "messages[].content[].image_url", lost);
+    let field = format!("{field}.url");
+    match source.get("url") {
+        Some(Value::String(url)) => image::of_url(&field, url),
+        _ => Err(Invalid::new(field, "must be a string")),
     }
 }
 

@@ -9,7 +9,11 @@ pub fn spell(message: &Message) -> Value {
         Content::Absent => Value::Null,
         Content::Text(text) => json!(text),
         Content::Parts(parts) => {
-            parts.iter().map(|Part::Text(text)| json!({"type": "text", "text": text})).collect()
+            let part = |part: &Part| match part {
+                Part::Text(text) => json!({"type": "text", "text": text}),
+                Part::Image(image) => json!({"type": "image_url", "image_url": {"url": image.data_url()}}),
+            };
+            parts.iter().map(part).collect()
         }
     };
     let mut spelt = json!({"role": message.role.as_str(), "content": content});

@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 use verbatim_chat::{Arguments, Content, Message, Role, ToolCall};
 use verbatim_events::Cause;
 
-use super::content;
+use super::content::{self, Images};
 use super::head::Kind;
 use super::input::Item;
 use crate::body::Body;
@@ -61,7 +61,9 @@ impl Reader<'_> {
         for (name, raw) in Body::of_object(field, raw)?.0 {
             match name.as_str() {
                 "type" | "role" | "id" | "status" => {}
-                "content" => said = Some(content::parse(&format!("{field}.content"), raw, self.lost)?),
+                "content" => {
+                    said = Some(content::parse(&format!("{field}.content"), raw, Images::Refused, self.lost)?)
+                }
                 _ => self.lost.extend(ignored(format!("input[].{name}"), raw)),
             }
         }
@@ -189,9 +191,9 @@ fn texts(
     if matches!(raw.get(), "null" | "[]") {
         return Ok(None);
     }
-    let Content::Parts(parts) = content::parse(field, raw, lost)? else {
+    let Content::Parts(parts) = content::parse(field, raw, Images::Refused, lost)? else {
         return Err(Invalid::new(field, "must be a list of text parts"));
     };
-    let texts: Vec<_> = parts.iter().map(|verbatim_chat::Part::Text(text)| text.as_str()).collect();
+    let texts: Vec<_> = parts.iter().filter_map(verbatim_chat::Part::text).collect();
     Ok(Some(texts.join(between)))
 }

@@ -9,6 +9,7 @@ use serde_json::value::RawValue;
 use verbatim_chat::{Message, Role};
 use verbatim_events::Cause;
 
+use super::content::Images;
 use super::head::{Head, Kind, Speaker};
 use super::{assistant, content};
 use crate::body::Body;
@@ -143,14 +144,15 @@ fn spoken(field: &str, item: Item<'_>, lost: &mut Vec<Cause>) -> Result<Message,
         match name.as_str() {
             "type" | "role" | "id" | "status" => {}
             "content" => {
-                message.content = content::parse(&format!("{field}.content"), raw, lost)?;
+                let images = if role == Role::User { Images::Taken } else { Images::Refused };
+                message.content = content::parse(&format!("{field}.content"), raw, images, lost)?;
                 said = true;
             }
             _ => lost.extend(ignored(format!("input[].{name}"), raw)),
         }
     }
     if !said {
-        return Err(Invalid::new(format!("{field}.content"), "must be a string or a list of text parts"));
+        return Err(Invalid::new(format!("{field}.content"), "must be a string or a list of parts"));
     }
     Ok(message)
 }
@@ -164,7 +166,7 @@ fn output(field: &str, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message,
             "type" | "id" | "status" => {}
             "call_id" => message.tool_call_id = read(&format!("{field}.call_id"), raw, "a string")?,
             "output" => {
-                message.content = content::parse(&format!("{field}.output"), raw, lost)?;
+                message.content = content::parse(&format!("{field}.output"), raw, Images::Taken, lost)?;
                 said = true;
             }
             _ => lost.extend(ignored(format!("input[].{name}"), raw)),
@@ -177,7 +179,7 @@ fn output(field: &str, raw: &RawValue, lost: &mut Vec<Cause>) -> Result<Message,
         ));
     }
     if !said {
-        return Err(Invalid::new(format!("{field}.output"), "must be a string or a list of text parts"));
+        return Err(Invalid::new(format!("{field}.output"), "must be a string or a list of parts"));
     }
     Ok(message)
 }

@@ -76,7 +76,7 @@ fn what_responses_cannot_honour_is_named() {
         (json!({"input": [{"role": "user"}]}), "input[0].content"),
         (
             json!({"input": [{"role": "user", "content": [{"type": "input_image"}]}]}),
-            "input[0].content[0].type",
+            "input[0].content[0].image_url",
         ),
         (json!({"input": [{"type": "function_call", "call_id": "c"}]}), "input[0].name"),
         (json!({"input": [{"type": "function_call_output", "output": "x"}]}), "input[0].call_id"),
@@ -136,7 +136,7 @@ fn what_messages_cannot_honour_is_named() {
         (json!({"messages": [{"role": "tool", "content": "x"}]}), "messages[0].role"),
         (json!({"messages": [{"role": "user"}]}), "messages[0].content"),
         (json!({"messages": [{"role": "user", "content": 5}]}), "messages[0].content"),
-        (user(json!({"type": "image", "source": {}})), "messages[0].content[0].type"),
+        (user(json!({"type": "image", "source": {}})), "messages[0].content[0].source.type"),
         (user(json!({"type": "tool_result"})), "messages[0].content[0].tool_use_id"),
         (user(json!({"type": "text"})), "messages[0].content[0].text"),
         (json!({"tools": [{"type": "web_search_20250305", "name": "w"}]}), "tools[0].type"),

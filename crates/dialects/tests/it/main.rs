@@ -11,6 +11,7 @@ mod chains;
 mod equal;
 mod fields;
 mod hostile;
+mod images;
 mod messages;
 mod replies;
 mod streams;

@@ -91,6 +91,8 @@ impl Pool {
             capabilities.versions &= others.versions;
             capabilities.stop_strings &= others.stop_strings;
             capabilities.experts &= others.experts;
+            capabilities.images &= others.images;
+            capabilities.turns_images &= others.turns_images;
             capabilities.indexer &= others.indexer;
             capabilities.min_tokens &= others.min_tokens;
             capabilities.forms = capabilities.forms.and(others.forms);

@@ -56,6 +56,8 @@ pub(crate) async fn connect(http: Http, options: &Options) -> Result<Server, Eng
         stop_strings: !info.skip_tokenizer_init,
         experts,
         indexer: info.enable_return_indexer_topk,
+        // Its chat endpoint, which parses, would be shown them as messages and not beside ids.
+        images: model.has_image_understanding == Some(true) && options.parse == Parse::Family,
         repetition_penalty: true,
         min_tokens: true,
         forms: forms(&info, options.parse),

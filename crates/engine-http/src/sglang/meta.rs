@@ -19,6 +19,8 @@ pub(crate) struct Meta<'a> {
     #[serde(default)]
     pub(crate) completion_tokens: Option<usize>,
     #[serde(default)]
+    pub(crate) prompt_tokens: Option<usize>,
+    #[serde(default)]
     cached_tokens: Option<u32>,
     #[serde(default)]
     num_retractions: Option<u32>,

@@ -3,9 +3,11 @@
 //! The invariant: every token is passed on exactly once, with the logprob that came beside it; where
 //! ids, logprobs and the server's own count disagree, the reply is refused, not repaired. The one
 //! exception is known (SGLang #40901): an abort of a waiting request repeats its last id in place of its
-//! ids, in either mode (seen with 0.5.17), while the ids beside its logprobs are whole.
+//! ids, in either mode (seen with 0.5.17), while the ids beside its logprobs are whole. Of a prompt with images no token
+//! is passed on before the server has told that it read the very ids that are kept.
 
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use verbatim_engine::{End, Ending, EngineError, Increment};
 use verbatim_tokens::{LengthMismatch, TokenId};
 
@@ -32,6 +34,9 @@ struct Chunk<'a> {
     meta_info: Option<Meta<'a>>,
     #[serde(default)]
     error: Option<Told>,
+    /// The prompt as the server read it; repeated in every chunk.
+    #[serde(borrow, default)]
+    prompt_token_ids: Option<&'a RawValue>,
 }
 
 /// Reads one reply.
@@ -99,7 +104,7 @@ impl Reply {
 
 impl Reader for Reply {
     fn read(&mut self, data: &[u8], out: &mut Increment) -> Result<Option<End>, EngineError> {
-        let Chunk { output_ids, meta_info, error } = serde_json::from_slice(data)
+        let Chunk { output_ids, meta_info, error, prompt_token_ids } = serde_json::from_slice(data)
             .map_err(|error| poisoned(format!("it is no reply of /generate: {error}")))?;
         if let Some(error) = error {
             return Err(error.failure());
@@ -115,6 +120,12 @@ impl Reader for Reply {
             return Ok(Some(failed.into()));
         }
         meta.finish_reason = reason;
+        if let Some(sent) = &self.asked.shown
+            && (output_ids.as_ref().is_some_and(|ids| !ids.is_empty()) || prompt_token_ids.is_some())
+        {
+            same_prompt(sent, prompt_token_ids, meta.prompt_tokens)?;
+            self.asked.shown = None;
+        }
         self.tokens(output_ids.unwrap_or_default(), &mut meta, out)?;
         let ending = meta.finish_reason.as_ref().map(|reason| reason.ending(self.last));
         Ok(ending.map(|ending| meta.end(ending, &self.asked, self.seen, self.shape)))
@@ -122,6 +133,26 @@ impl Reader for Reply {
 
     fn tokens(&self) -> usize {
         self.seen
+    }
+}
+
+/// Whether the server read what it was sent: by the ids that it tells, else by their number.
+fn same_prompt(sent: &[TokenId], read: Option<&RawValue>, count: Option<usize>) -> Result<(), EngineError> {
+    let other = |seen: String| Err(EngineError::OtherPrompt { seen });
+    let read: Option<Vec<TokenId>> = match read.map(|read| serde_json::from_str(read.get())) {
+        Some(Ok(read)) => read,
+        Some(Err(error)) => return other(format!("its prompt_token_ids are no ids: {error}")),
+        None => None,
+    };
+    match (read, count) {
+        (Some(read), _) if read == sent => Ok(()),
+        (Some(read), _) => {
+            let at = read.iter().zip(sent).take_while(|(read, sent)| read == sent).count();
+            other(format!("{} tokens instead of {}, others from token {at} on", read.len(), sent.len()))
+        }
+        (None, Some(count)) if count == sent.len() => Ok(()),
+        (None, Some(count)) => other(format!("{count} tokens instead of {}", sent.len())),
+        (None, None) => other("it does not say what it read".to_owned()),
     }
 }
 

@@ -1,7 +1,9 @@
 //! What SGLang's `/generate` is asked.
 //!
 //! Its schema is closed: a field that is absent is omitted, never `null`, and every default that a
-//! server could change is sent.
+//! server could change is sent. Beside images it is sent one placeholder for each: only then does it keep the other ids
+//! as they are (0.5.17 decodes and encodes a prompt anew whose placeholders are more than its images), so it is asked
+//! to tell what it made of them.
 
 use std::borrow::Cow;
 
@@ -11,10 +13,18 @@ use verbatim_tokens::TokenId;
 
 use crate::form::Spelt;
 
+/// Tokens a chunk of a reply that tells the whole prompt in every chunk.
+const SHOWN_INTERVAL: u32 = 16;
+
 #[derive(Serialize)]
 pub(crate) struct Generate<'a> {
     rid: String,
-    input_ids: &'a [TokenId],
+    input_ids: Cow<'a, [TokenId]>,
+    /// Every image of the prompt, one for each placeholder.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    image_data: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    return_prompt_token_ids: Option<bool>,
     sampling_params: Sampling<'a>,
     return_logprob: bool,
     /// Of the reply only: any smaller value would bypass the prefix cache.
@@ -53,6 +63,8 @@ struct Sampling<'a> {
     stop: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     sampling_seed: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stream_interval: Option<u32>,
     skip_special_tokens: bool,
     no_stop_trim: bool,
     ignore_eos: bool,
@@ -85,6 +97,7 @@ impl<'a> Generate<'a> {
         params: &'a Params,
         stream: bool,
     ) -> Result<Self, EngineError> {
+        let shows = !prompt.images.is_empty();
         let mut sampling_params = Sampling {
             max_new_tokens: params.max_tokens,
             temperature: params.temperature,
@@ -99,6 +112,8 @@ impl<'a> Generate<'a> {
             stop: &params.stop,
             // A signed 64-bit number there.
             sampling_seed: params.seed.map(|seed| seed & i64::MAX as u64),
+            // Every chunk tells the whole prompt.
+            stream_interval: shows.then_some(SHOWN_INTERVAL),
             skip_special_tokens: false,
             no_stop_trim: true,
             ignore_eos: false,
@@ -117,7 +132,9 @@ impl<'a> Generate<'a> {
         }
         Ok(Self {
             rid: id.to_string(),
-            input_ids: &prompt.ids,
+            input_ids: prompt.collapsed(),
+            image_data: prompt.images.iter().map(|image| image.image.data_url()).collect(),
+            return_prompt_token_ids: shows.then_some(true),
             sampling_params,
             return_logprob: true,
             logprob_start_len: -1,

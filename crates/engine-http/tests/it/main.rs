@@ -10,6 +10,7 @@
 
 mod control;
 mod forms;
+mod images;
 mod pool;
 mod replies;
 mod samples;

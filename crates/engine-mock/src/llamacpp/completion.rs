@@ -135,6 +135,7 @@ fn understand(call: &Call, body: &Value, ids: Vec<u32>) -> Asked {
     let slot = body["id_slot"].as_i64().filter(|slot| *slot >= 0);
     let keys = body.as_object().into_iter().flat_map(serde_json::Map::keys);
     Asked {
+        images: Vec::new(),
         rid: shared.name(),
         params: Params {
             max_tokens: u32::try_from(limit).unwrap_or(u32::MAX),

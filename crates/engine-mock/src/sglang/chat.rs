@@ -59,6 +59,7 @@ fn parse(call: &Call, body: &Value) -> Result<Asked, String> {
         sampling["sampling_seed"] = body["seed"].clone();
     }
     Ok(Asked {
+        images: Vec::new(),
         rid: body["rid"].as_str().map_or_else(|| shared.name(), ToOwned::to_owned),
         params: params(&sampling, max, &shared.options.eos, body["top_logprobs"].as_u64())?,
         ids,

@@ -13,6 +13,7 @@ use super::{aborted, flat, refused, reply};
 use crate::answer::{self, json as respond};
 use crate::ask::{self, Asked};
 use crate::call::Call;
+use crate::images::expanded;
 use crate::run::Run;
 
 /// What `max_new_tokens` is if it is not sent.
@@ -78,7 +79,8 @@ fn outside(call: &Call, body: &Value) -> bool {
 
 fn parse(call: &Call, body: &Value) -> Result<Asked, String> {
     let shared = &call.shared;
-    let ids = ids(&body["input_ids"])?;
+    let (ids, images) =
+        expanded(shared.options.images.as_ref(), ids(&body["input_ids"])?, &body["image_data"])?;
     let vocabulary = shared.vocabulary();
     if let Some(outside) = ids.iter().find(|id| **id as usize >= vocabulary) {
         return Err(format!(
@@ -133,6 +135,7 @@ fn parse(call: &Call, body: &Value) -> Result<Asked, String> {
         rid: body["rid"].as_str().map_or_else(|| shared.name(), ToOwned::to_owned),
         params: params(sampling, max, &shared.options.eos, body["top_logprobs_num"].as_u64())?,
         ids,
+        images,
         stops,
         lora,
         priority: body["priority"].as_i64().unwrap_or_default(),

@@ -21,7 +21,7 @@ pub(super) async fn model(call: Call) -> Response {
             "weight_version": call.shared.live_version().await,
             "load_format": "auto", "reasoning_parser": null, "tool_call_parser": null,
             "disaggregation_mode": "null",
-            "has_image_understanding": false, "has_audio_understanding": false,
+            "has_image_understanding": options.images.is_some(), "has_audio_understanding": false,
             "model_type": "mock", "architectures": ["MockForCausalLM"],
         }),
     )

@@ -35,6 +35,7 @@ const TOP: &[(&str, Kind, bool)] = &[
     ("routed_experts_start_len", Kind::Int, false),
     ("return_indexer_topk", Kind::Bool, false),
     ("return_prompt_token_ids", Kind::Bool, false),
+    ("image_data", Kind::Any, true),
     ("lora_path", Kind::Texts, true),
     ("session_id", Kind::Text, true),
     ("priority", Kind::Int, true),

@@ -136,6 +136,7 @@ impl Source<'_> {
             return Err(bad(format!("routed_experts_prompt_start {start} is not within 0..={}", ids.len())));
         }
         Ok(Asked {
+            images: Vec::new(),
             rid: format!("{}{id}{}", self.name.0, self.name.1),
             params: params(sampling, max, &shared.options.eos).map_err(bad)?,
             ids,

@@ -5,7 +5,7 @@ use verbatim_chat::{Message, Role};
 
 use super::convert::value;
 use super::engine::Frame;
-use super::{Templated, locate};
+use super::{NAME, Templated, locate};
 use crate::python::Node;
 use crate::{RenderError, Scene, calls};
 
@@ -50,6 +50,14 @@ impl Templated {
     pub(super) fn prepare(&self, messages: &[Message]) -> Result<Prepared, RenderError> {
         let mut prepared = Prepared { values: Vec::new(), marked: Vec::new(), texts: Vec::new() };
         for (at, message) in messages.iter().enumerate() {
+            if message.content.has_images() {
+                return Err(RenderError::Image {
+                    message: at,
+                    what: "an image".into(),
+                    family: NAME.into(),
+                    way_out: "send its text, or serve a family that shows images (qwen25vl, qwen35)".into(),
+                });
+            }
             let guard = |text: &str| match message.role {
                 Role::Assistant => self.guard.control(text),
                 _ => self.guard.all(text),

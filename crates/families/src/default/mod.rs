@@ -23,7 +23,7 @@ use crate::arguments::Arguments;
 use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
 use crate::registry::{channels, parsers};
-use crate::script::Script;
+use crate::script::{Script, Written};
 use crate::{
     Extension, Family, FamilyError, Junction, Options, Outline, Parser, RenderError, Rendered, Scene, Source,
 };
@@ -105,7 +105,8 @@ impl Templated {
                 }
             }
         }
-        script.finish()
+        let Written { ids, sources, .. } = script.finish();
+        (ids, sources)
     }
 
     /// What the turn is in the middle of after a prompt.
@@ -146,7 +147,7 @@ impl Family for Templated {
         let shadow = self.engine.render(&context, prepared.marked(), true).ok();
         let (ids, sources) =
             self.encode(&rendered, &locate::stretches(&rendered, shadow.as_deref(), &prepared));
-        Ok(Rendered { ids, sources, start: self.start(&rendered) })
+        Ok(Rendered { ids, sources, images: Vec::new(), start: self.start(&rendered) })
     }
 
     fn extend(

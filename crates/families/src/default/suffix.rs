@@ -119,7 +119,7 @@ impl Templated {
             ids.remove(0);
             sources = without_first(&sources);
         }
-        Ok(Extension { trim, ids, sources, start, repair })
+        Ok(Extension { trim, ids, sources, images: Vec::new(), start, repair })
     }
 
     /// Where a text spells a token for the last time: at which byte, and up to which.

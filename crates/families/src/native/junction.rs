@@ -3,9 +3,10 @@
 //! The invariant: the junction is legal whatever the model ended on, nothing is written twice, and
 //! whoever made a token keeps it.
 
-use verbatim_tokens::{Runs, TokenId};
+use verbatim_tokens::Runs;
 
 use super::{End, Native, Page};
+use crate::script::Written;
 use crate::{Extension, Junction, Repair, Source, StartState};
 
 impl Native {
@@ -58,10 +59,11 @@ impl Native {
     pub(super) fn join(
         &self,
         junction: Junction<'_>,
-        (mut ids, mut sources): (Vec<TokenId>, Runs<Source>),
+        written: Written,
         start: StartState,
         repair: Option<Repair>,
     ) -> Extension {
+        let Written { mut ids, mut sources, mut images } = written;
         let last = junction.sampled.last().copied().filter(|last| self.stop.contains(last));
         let makes_way = match (self.table.end, last) {
             (End::Token(..), _) | (_, None) => false,
@@ -73,8 +75,9 @@ impl Native {
             trim = 0;
             ids.remove(0);
             sources = without_first(&sources);
+            images.iter_mut().for_each(|image| image.start -= 1);
         }
-        Extension { trim, ids, sources, start, repair }
+        Extension { trim, ids, sources, images, start, repair }
     }
 }
 

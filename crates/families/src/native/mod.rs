@@ -5,6 +5,7 @@
 //! does under the family's rules, and reads what it writes.
 
 mod body;
+mod images;
 mod junction;
 mod page;
 mod table;
@@ -24,8 +25,10 @@ pub(crate) use table::{ALL_ROLES, End, NO_SYSTEM, Off, Switch, Table, is_true};
 use crate::arguments::Arguments;
 use crate::parser::channels::{ChannelParser, Channels, Cuts};
 use crate::parser::{Grammar, TurnParser};
+use crate::script::Written;
 use crate::{
-    Extension, Family, FamilyError, Junction, Options, Outline, Parser, RenderError, Rendered, Scene,
+    Extension, Family, FamilyError, Junction, Options, Outline, Parser, Patches, RenderError, Rendered,
+    Scene, Vision,
 };
 
 /// What a family says in its own words.
@@ -64,6 +67,11 @@ pub(crate) trait Format: Send + Sync {
         None
     }
 
+    /// How its models' image processor cuts images, where they read images.
+    fn patches(&self) -> Option<Patches> {
+        None
+    }
+
     /// The tokens that a model writes as part of what it says; `None` where the vocabulary says so
     /// by not calling them special.
     fn spoken(&self) -> Option<&'static [&'static str]> {
@@ -90,6 +98,8 @@ pub(crate) struct Native {
     grammar: Arc<Grammar>,
     /// Where turns are cut into messages: at these tokens.
     cuts: Arc<Cuts>,
+    /// How images are shown, where the format has a place for them and the vocabulary their tokens.
+    vision: Option<Vision>,
 }
 
 impl Native {
@@ -147,6 +157,7 @@ impl Native {
             }),
             all,
             stop,
+            vision: images::vision(format, &*tokenizer, &options.pixels)?,
             tokenizer,
         })
     }
@@ -235,19 +246,24 @@ impl Family for Native {
         self.format.reads_clock()
     }
 
+    fn vision(&self) -> Option<&Vision> {
+        self.vision.as_ref()
+    }
+
     fn max_trim(&self) -> usize {
         usize::from(!matches!(self.table.end, End::Token(..)))
     }
 
     fn open(&self, scene: Scene<'_>, messages: &[Message]) -> Result<Rendered, RenderError> {
         self.check(scene)?;
+        self.sees(messages)?;
         let mut page = Page::new(self, scene);
         let from = self.format.head(messages, &mut page)?;
         let messages = Messages { new: messages, before: None };
         self.messages(messages, from, &mut page)?;
         let start = self.prompt(messages, &mut page);
-        let (ids, sources) = page.finish();
-        Ok(Rendered { ids, sources, start })
+        let Written { ids, sources, images } = page.finish();
+        Ok(Rendered { ids, sources, images, start })
     }
 
     fn extend(
@@ -264,6 +280,7 @@ impl Family for Native {
                 family: self.name().to_owned(),
             });
         }
+        self.sees(new)?;
         let mut page = Page::new(self, scene);
         let repair = self.end_sampled(junction, &mut page);
         let messages = Messages { new, before: Some(junction.message) };
@@ -297,7 +314,7 @@ impl Family for Native {
         self.check(scene)?;
         let mut page = Page::new(self, scene);
         self.say(start, message, &mut page)?;
-        let mut ids = page.finish().0;
+        let mut ids = page.finish().ids;
         let after_calls = self.openers.get(1).copied().or(self.ends.map(|[_, called]| called));
         ids.push(after_calls.filter(|_| !message.tool_calls.is_empty()).unwrap_or(self.stop[0]));
         Ok(ids)

@@ -3,12 +3,12 @@
 //! The invariant: only what the family's own words spell becomes a control token.
 
 use serde_json::Value;
-use verbatim_chat::Message;
-use verbatim_tokens::{Runs, TokenId};
+use verbatim_chat::{Content, Image, Message, Part};
 
 use super::Native;
-use crate::python::{Node, Style, dumps};
-use crate::script::Script;
+use super::images::VISION;
+use crate::python::{Node, Style, dumps, lstrip, rstrip, strip};
+use crate::script::{Script, Written};
 use crate::{RenderError, Scene, Source};
 
 /// A prompt in the making.
@@ -31,6 +31,57 @@ impl<'p> Page<'p> {
     /// Writes what a person or a tool wrote: text, whatever it spells.
     pub(crate) fn text(&mut self, text: &str, message: usize) {
         self.script.text(text, Source::Message(message));
+    }
+
+    /// Writes what a person or a tool wrote and showed.
+    pub(crate) fn content(&mut self, content: &Content, message: usize) -> Result<(), RenderError> {
+        match content {
+            Content::Parts(parts) if content.has_images() => {
+                for part in parts {
+                    match part {
+                        Part::Text(text) => self.text(text, message),
+                        Part::Image(image) => self.image(image, message)?,
+                    }
+                }
+            }
+            _ => self.text(&content.text(), message),
+        }
+        Ok(())
+    }
+
+    /// The same, without the whitespace at its ends; beside an image it is no end.
+    pub(crate) fn stripped(&mut self, content: &Content, message: usize) -> Result<(), RenderError> {
+        let Content::Parts(parts) = content else {
+            self.text(strip(&content.text()), message);
+            return Ok(());
+        };
+        let blank = |part: &&Part| part.text().is_some_and(|text| strip(text).is_empty());
+        let first = parts.iter().take_while(blank).count();
+        let parts = &parts[first..];
+        let parts = &parts[..parts.len() - parts.iter().rev().take_while(blank).count()];
+        for (at, part) in parts.iter().enumerate() {
+            match part {
+                Part::Text(text) => {
+                    let text = if at == 0 { lstrip(text) } else { text };
+                    self.text(if at + 1 == parts.len() { rstrip(text) } else { text }, message);
+                }
+                Part::Image(image) => self.image(image, message)?,
+            }
+        }
+        Ok(())
+    }
+
+    /// Writes an image: the placeholders that the model's image processor makes of it, between their frames.
+    pub(crate) fn image(&mut self, image: &Image, message: usize) -> Result<(), RenderError> {
+        let Some(vision) = self.native.vision else {
+            return Err(self.native.blind(message));
+        };
+        let grid = vision.patches.grid(image.size()).ok_or_else(|| self.native.too_long(image, message))?;
+        let length = vision.patches.placeholders(grid);
+        self.frame(VISION[0]);
+        self.script.image(vision.pad, grid, length, Source::Message(message));
+        self.frame(VISION[2]);
+        Ok(())
     }
 
     /// Writes what belongs to no message and is still not the template's, like a declaration.
@@ -90,7 +141,7 @@ impl<'p> Page<'p> {
         }
     }
 
-    pub(super) fn finish(self) -> (Vec<TokenId>, Runs<Source>) {
+    pub(super) fn finish(self) -> Written {
         self.script.finish()
     }
 }

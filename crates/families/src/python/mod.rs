@@ -14,7 +14,7 @@ pub(crate) use float::float;
 pub(crate) use json::{Style, dumps};
 pub(crate) use parse::loads;
 pub(crate) use repr::display;
-pub(crate) use strip::{rstrip, strip};
+pub(crate) use strip::{lstrip, rstrip, strip};
 
 /// A JSON document as Python holds it: integers of any size, keys in the order of insertion.
 #[derive(Clone, Debug, PartialEq)]

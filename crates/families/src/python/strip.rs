@@ -10,6 +10,11 @@ pub(crate) fn strip(text: &str) -> &str {
     text.trim_matches(is_space)
 }
 
+/// `text.lstrip()`.
+pub(crate) fn lstrip(text: &str) -> &str {
+    text.trim_start_matches(is_space)
+}
+
 /// `text.rstrip()`.
 pub(crate) fn rstrip(text: &str) -> &str {
     text.trim_end_matches(is_space)

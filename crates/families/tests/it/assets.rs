@@ -82,7 +82,7 @@ pub(crate) fn family(name: &'static str) -> &'static Model {
         let tokenizer = match name {
             "qwen3" | "qwennext" => tokenizer(&read("tokenizer-qwen3", "tokenizer.json")),
             "deepseekv32" | "deepseekv4" => tokenizer(&read("tokenizer-deepseek-v4", "tokenizer.json")),
-            "qwen25" => tokenizer(&read("tokenizer-qwen25", "tokenizer.json")),
+            "qwen25" | "qwen25vl" => tokenizer(&read("tokenizer-qwen25", "tokenizer.json")),
             "qwen35" | "qwen36" => tokenizer(&read("tokenizer-qwen35", "tokenizer.json")),
             "gemma3" => tokenizer(&read("tokenizer-gemma3", "tokenizer.json")),
             "gptoss" => tokenizer(&read("tokenizer-gptoss", "tokenizer.json")),

@@ -82,4 +82,4 @@ macro_rules! families {
     )*};
 }
 
-families! { deepseekv32 deepseekv4 gemma3 glm47 gptoss inkling kimi25 kimi26 llama3 minimax_m25 minimax_m27 mistral nemotron3 qwen25 qwen3 qwen35 qwen36 qwennext smollm2 }
+families! { deepseekv32 deepseekv4 gemma3 glm47 gptoss inkling kimi25 kimi26 llama3 minimax_m25 minimax_m27 mistral nemotron3 qwen25 qwen25vl qwen3 qwen35 qwen36 qwennext smollm2 }

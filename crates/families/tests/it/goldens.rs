@@ -170,7 +170,7 @@ fn text(value: &Value, key: &str) -> Option<String> {
     value.get(key).and_then(Value::as_str).map(str::to_owned)
 }
 
-fn message(value: &Value) -> Message {
+pub(crate) fn message(value: &Value) -> Message {
     let role: Role = serde_json::from_value(value["role"].clone()).unwrap();
     let content = match &value["content"] {
         Value::Null => Content::Absent,

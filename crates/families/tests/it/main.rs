@@ -14,6 +14,7 @@ mod evidence;
 mod formats;
 mod gguf;
 mod goldens;
+mod images;
 mod loading;
 mod native;
 mod outline;

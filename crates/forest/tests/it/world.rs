@@ -154,7 +154,8 @@ pub(crate) fn observed(
     ids: Vec<TokenId>,
     trim: usize,
 ) -> Observed {
-    Observed::New { setup, messages: messages.into(), ids: ids.into(), trim, start: StartState::Content }
+    let (messages, ids, start) = (messages.into(), ids.into(), StartState::Content);
+    Observed::New { setup, messages, ids, images: Box::default(), trim, start }
 }
 
 pub(crate) fn generated(ids: Vec<TokenId>, reply: &Reply) -> Generated {

@@ -23,7 +23,7 @@ async fn what_cannot_be_honoured_is_refused_by_its_name() {
         (json!({"messages": [{"role": "user", "content": 7}]}), "messages[0].content"),
         (
             json!({"messages": [{"role": "user", "content": [{"type": "image_url", "image_url": {"url": "x"}}]}]}),
-            "messages[0].content[0].type",
+            "messages[0].content[0].image_url.url",
         ),
         (json!({"messages": hi, "n": 2}), "n"),
         (json!({"messages": hi, "audio": {"voice": "x"}}), "audio"),

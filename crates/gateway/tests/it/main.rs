@@ -10,6 +10,7 @@ mod chat;
 mod completions;
 mod faults;
 mod forms;
+mod images;
 mod journal;
 mod life;
 mod lineage;

@@ -8,7 +8,7 @@ use std::time::Duration;
 use reqwest::{Client, RequestBuilder, StatusCode};
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use verbatim_chat::{Arguments, Message, Role, Setup, ToolCall};
+use verbatim_chat::{Arguments, ImageSpan, Message, Role, Setup, ToolCall};
 use verbatim_engine::Prompt;
 use verbatim_engine_sim::{Fault, Latency, Line, SimEngine, SimOptions};
 use verbatim_events::{Event, Observer, Observers};
@@ -22,19 +22,18 @@ use verbatim_tokens::TokenId;
 /// The family of all tests, its tokenizer loaded once.
 pub(crate) fn family() -> Arc<dyn Family> {
     static FAMILY: OnceLock<Arc<dyn Family>> = OnceLock::new();
-    let load_once = || {
-        let home = std::env::var_os("VERBATIM_CACHE").map_or_else(
-            || PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")),
-            PathBuf::from,
-        );
-        let path = home.join("assets/tokenizer-qwen3/tokenizer.json");
-        let json = std::fs::read(&path).unwrap_or_else(|error| {
-            panic!("{}: {error}; run `python3 tools/fetch.py tokenizer-qwen3`", path.display())
-        });
-        let tokenizer = Arc::new(HfTokenizer::from_json(&json).unwrap());
-        load("qwen3", tokenizer, None, &Default::default()).unwrap()
-    };
-    Arc::clone(FAMILY.get_or_init(load_once))
+    Arc::clone(FAMILY.get_or_init(|| loaded("qwen3", "tokenizer-qwen3")))
+}
+
+/// A family over a fetched tokenizer.
+pub(crate) fn loaded(name: &str, asset: &str) -> Arc<dyn Family> {
+    let home = std::env::var_os("VERBATIM_CACHE")
+        .map_or_else(|| PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/../../.cache")), PathBuf::from);
+    let path = home.join(format!("assets/{asset}/tokenizer.json"));
+    let json = std::fs::read(&path)
+        .unwrap_or_else(|error| panic!("{}: {error}; run `python3 tools/fetch.py {asset}`", path.display()));
+    let tokenizer = Arc::new(HfTokenizer::from_json(&json).unwrap());
+    load(name, tokenizer, None, &Default::default()).unwrap()
 }
 
 /// The ids that a model would sample to say this, stop token included.
@@ -59,6 +58,7 @@ pub(crate) struct Attempt {
     pub(crate) prompt: Vec<TokenId>,
     pub(crate) said: Vec<TokenId>,
     pub(crate) salt: Option<Arc<str>>,
+    pub(crate) images: Arc<[ImageSpan]>,
 }
 
 /// A running server.
@@ -75,6 +75,7 @@ pub(crate) struct Server {
 /// How a test's server differs from the usual one.
 pub(crate) struct Setting {
     pub(crate) settings: Settings,
+    pub(crate) family: Arc<dyn Family>,
     pub(crate) options: SimOptions,
     pub(crate) access: Access,
     pub(crate) hooks: Arc<Hooks>,
@@ -93,6 +94,7 @@ impl Default for Setting {
         let options = SimOptions { vocabulary: family().tokenizer().vocabulary(), ..SimOptions::default() };
         Self {
             settings,
+            family: family(),
             options,
             access: Access::default(),
             hooks: Arc::default(),
@@ -135,8 +137,9 @@ impl Server {
         let script = move |prompt: &Prompt, _: &mut rand_chacha::ChaCha8Rng| {
             let mut lines = lines.lock().unwrap();
             let line = if lines.len() > 1 { lines.pop_front() } else { lines.front().cloned() }.unwrap();
-            let (prompt, salt) = (prompt.ids.to_vec(), prompt.salt.clone());
-            log.lock().unwrap().push(Attempt { prompt, said: line.ids.clone(), salt });
+            let (salt, images) = (prompt.salt.clone(), Arc::clone(&prompt.images));
+            let prompt = prompt.ids.to_vec();
+            log.lock().unwrap().push(Attempt { prompt, said: line.ids.clone(), salt, images });
             line
         };
         let engine = match setting.forms {
@@ -155,7 +158,7 @@ impl Server {
         let mut journal = setting.journal.map(|folder| Journal::open(&folder, options).unwrap());
         let kept = journal.as_mut().map(|(journal, recovery)| (journal.clone(), recovery));
         let (sessions, restored) =
-            Sessions::kept(family(), Arc::new(engine.clone()), observers, setting.settings, kept);
+            Sessions::kept(setting.family, Arc::new(engine.clone()), observers, setting.settings, kept);
         assert_eq!(restored.refused, []);
         let app = App {
             access: setting.access,

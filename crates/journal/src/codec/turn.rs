@@ -4,9 +4,9 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
-use verbatim_chat::{Chain, Key, Message, Setup, StartState};
+use verbatim_chat::{Chain, ImagePlace, Key, Message, Setup, StartState};
 use verbatim_events::{Finish, Generated, NodeId, Observed, SessionId, Timings, TurnCommitted};
-use verbatim_tokens::{LogprobKind, Replay, Runs, Sampled, Speculation, Version, Width};
+use verbatim_tokens::{LogprobKind, Replay, Runs, Sampled, Speculation, TokenId, Version, Width};
 
 use super::ids;
 use crate::{JournalError, Kept};
@@ -73,6 +73,8 @@ enum WireObserved {
         setup: Option<Arc<Setup>>,
         messages: Box<[Arc<Message>]>,
         ids: Bytes,
+        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
+        images: Box<[ImagePlace]>,
         trim: usize,
         start: StartState,
     },
@@ -103,10 +105,11 @@ impl TurnRecord {
         let observed = match &self.turn.observed {
             Observed::Shared(node) => WireObserved::Shared(*node),
             Observed::Ids(ids) => WireObserved::Ids(ids::write(ids)),
-            Observed::New { setup, messages, ids, trim, start } => WireObserved::New {
+            Observed::New { setup, messages, ids, images, trim, start } => WireObserved::New {
                 setup: setup.clone(),
                 messages: messages.clone(),
                 ids: ids::write(ids),
+                images: images.clone(),
                 trim: *trim,
                 start: *start,
             },
@@ -170,8 +173,10 @@ impl TurnRecord {
         let observed = match wire.observed {
             WireObserved::Shared(node) => Observed::Shared(node),
             WireObserved::Ids(ids) => Observed::Ids(ids::read(&ids).into()),
-            WireObserved::New { setup, messages, ids, trim, start } => {
-                Observed::New { setup, messages, ids: ids::read(&ids).into(), trim, start }
+            WireObserved::New { setup, messages, ids, images, trim, start } => {
+                let ids: Arc<[TokenId]> = ids::read(&ids).into();
+                placed(&messages, &ids, &images).map_err(|problem| broken(problem.to_owned()))?;
+                Observed::New { setup, messages, ids, images, trim, start }
             }
         };
         let generated = Generated {
@@ -212,6 +217,19 @@ impl Shape {
     }
 }
 
+/// Whether every image of the messages has its place among the ids.
+fn placed(messages: &[Arc<Message>], ids: &[TokenId], places: &[ImagePlace]) -> Result<(), &'static str> {
+    let shown: usize = messages.iter().map(|message| message.content.images().count()).sum();
+    let mut free = 0;
+    for place in places {
+        if place.start < free || place.length > ids.len().saturating_sub(place.start) {
+            return Err("an image stands outside its turn's ids");
+        }
+        free = place.end();
+    }
+    if shown == places.len() { Ok(()) } else { Err("a turn has not a place for each of its images") }
+}
+
 fn entry(session: &SessionId, at: u32, problem: String) -> JournalError {
     JournalError::Entry { line: session.to_string(), at, problem }
 }
@@ -220,7 +238,7 @@ fn entry(session: &SessionId, at: u32, problem: String) -> JournalError {
 mod tests {
     use proptest::prelude::*;
     use serde_json::json;
-    use verbatim_chat::{Arguments, Content, Part, Role, Tool, ToolCall};
+    use verbatim_chat::{Arguments, Content, Image, Part, Role, Tool, ToolCall};
     use verbatim_tokens::{Logprobs, TokenId};
 
     use super::*;
@@ -248,19 +266,29 @@ mod tests {
         }
     }
 
+    /// A GIF of 3 by 2 pixels.
+    const GIF: &[u8] = b"GIF87a\x03\0\x02\0\x81\0\0\xff\0\0\0\0\0\0\0\0\0\0\0\x2c\0\0\0\0\x03\0\x02\0\0\x08\x06\0\x01\x08\x1c\x18\x10\0\x3b";
+
     fn observed() -> impl Strategy<Value = Observed> {
         let setup = Setup {
             tools: vec![Tool(json!({"function": {"name": "look", "parameters": {"z": 1, "a": 2}}}))],
             template: [("enable_thinking".to_owned(), json!(false))].into_iter().collect(),
         };
         let new = (ids(), any::<bool>(), ".{0,8}", 0usize..9).prop_map(move |(ids, opens, text, trim)| {
-            let parts = Content::Parts(vec![Part::Text(text.clone()), Part::Text(String::new())]);
+            let mut parts = vec![Part::Text(text.clone()), Part::Text(String::new())];
+            let images: Box<[_]> = match ids.len() {
+                0 => Box::default(),
+                length => [ImagePlace { start: 0, length, grid: [1, 2, length as u32] }].into(),
+            };
+            parts.extend(images.iter().map(|_| Part::Image(Arc::new(Image::read(GIF).unwrap()))));
+            let parts = Content::Parts(parts);
             let user = Message { content: parts, ..Message::new(Role::User, "") };
             let absent = Message { content: Content::Absent, ..Message::new(Role::Tool, "") };
             Observed::New {
                 setup: opens.then(|| Arc::new(setup.clone())),
                 messages: [user, absent, message(text)].map(Arc::new).into(),
                 ids: tokens(&ids).into(),
+                images,
                 trim,
                 start: StartState::default(),
             }
@@ -333,6 +361,22 @@ mod tests {
             let (body, payloads) = record.write().unwrap();
             let kept = Kept { at: 1, body: body.into(), payloads };
             prop_assert_eq!(TurnRecord::read(&record.turn.session, &kept).unwrap(), record);
+        }
+
+        #[test]
+        fn an_image_without_its_place_is_refused(record in record(), away in 0usize..9) {
+            let mut turn = (*record.turn).clone();
+            let Observed::New { ids, images, .. } = &mut turn.observed else { return Ok(()) };
+            prop_assume!(!images.is_empty());
+            *images = match away {
+                0 => Box::default(),
+                away => [images[0].after(away)].into(),
+            };
+            let told = ids.len();
+            let record = TurnRecord { turn: Arc::new(turn), ..record };
+            let (body, payloads) = record.write().unwrap();
+            let kept = Kept { at: 1, body: body.into(), payloads };
+            prop_assert!(TurnRecord::read(&record.turn.session, &kept).is_err(), "{told}");
         }
 
         #[test]

@@ -111,6 +111,7 @@ impl Grove {
                 setup: parent.is_none().then(|| Arc::new(Setup::default())),
                 messages: [Arc::new(Message::new(Role::User, "q"))].into(),
                 ids: TokenId::from_raw(seen.clone()).into(),
+                images: Box::default(),
                 trim,
                 start: StartState::Content,
             },

@@ -12,6 +12,7 @@ mod files;
 mod formats;
 mod golden;
 mod grove;
+mod images;
 mod layout;
 mod malformed;
 mod miles;

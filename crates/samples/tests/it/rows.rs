@@ -118,6 +118,7 @@ fn row(
         versions,
         indexer: experts.as_ref().filter(|_| cut).map(|experts| experts.widened(Width::I32)),
         experts,
+        images: if prompt.is_empty() || at % 3 == 0 { Vec::new() } else { vec![crate::images::at(0, 1)] },
         turns: if end > start { vec![turn] } else { Vec::new() },
         status: if cut { Status::Truncated } else { Status::Completed },
         reward,

@@ -77,6 +77,12 @@ pub enum VerifyError {
         /// The engine.
         engine: String,
     },
+    /// Scoring shows an engine ids alone.
+    #[error("row {row} shows an image, and engines score ids alone; verify rows without images")]
+    Images {
+        /// The row.
+        row: usize,
+    },
     /// The engine failed.
     #[error("row {row}: {source}")]
     Engine {
@@ -98,6 +104,9 @@ pub async fn rows(engine: &dyn Engine, rows: &[Row], bound: Bound) -> Result<Row
     let mut sums: BTreeMap<&'static str, (Gap, f64)> = BTreeMap::new();
     let mut missing = 0;
     for (at, row) in rows.iter().enumerate() {
+        if !row.images.is_empty() {
+            return Err(VerifyError::Images { row: at });
+        }
         let scored = scorer
             .score(row.tokens.clone(), row.prompt_length)
             .await
