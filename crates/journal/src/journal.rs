@@ -9,6 +9,7 @@ use bytes::Bytes;
 use tokio::sync::{Semaphore, oneshot};
 
 use crate::disk::{Disk, System};
+use crate::pen::Pen;
 use crate::queue::{Draft, Order, Queue};
 use crate::recover::{self, Recovery};
 use crate::writer::Writer;
@@ -42,10 +43,11 @@ pub struct Journal(Arc<Shared>);
 
 struct Shared {
     queue: Arc<Queue>,
+    pen: Arc<Pen>,
     room: Arc<Semaphore>,
-    writer: Mutex<Option<JoinHandle<()>>>,
+    thread: Mutex<Option<JoinHandle<()>>>,
     folder: PathBuf,
-    /// Held until the writer has ended.
+    /// Held until the thread has ended.
     _lock: File,
 }
 
@@ -57,7 +59,11 @@ pub struct Room {
 
 /// A record on its way to the disk.
 #[must_use = "a record counts once it is kept"]
-pub struct Appended(oneshot::Receiver<Result<(), JournalError>>);
+pub struct Appended {
+    told: oneshot::Receiver<Result<(), JournalError>>,
+    /// What writes it, until somebody was asked to.
+    pen: Option<Arc<Pen>>,
+}
 
 impl Journal {
     /// Opens the journal of a folder, which is made if it is not there, and reads what it holds.
@@ -80,13 +86,17 @@ impl Journal {
         recover::cut(folder, disk.as_ref(), &state, recovery.torn)?;
         let queue = Arc::new(Queue::default());
         let writer = Writer::new(disk, folder, options, state)?;
-        let orders = Arc::clone(&queue);
-        let thread = std::thread::Builder::new().name("journal".into()).spawn(move || writer.run(&orders));
+        let pen = Arc::new(Pen::new(Arc::clone(&queue), writer, options.level));
+        let thread = std::thread::Builder::new().name("journal".into()).spawn({
+            let pen = Arc::clone(&pen);
+            move || pen.run()
+        });
         let thread = thread.map_err(|error| JournalError::file(folder, "starting its writer", error))?;
         let shared = Shared {
             queue,
+            pen,
             room: Arc::new(Semaphore::new(WAITING / PERMIT)),
-            writer: Mutex::new(Some(thread)),
+            thread: Mutex::new(Some(thread)),
             folder: folder.to_owned(),
             _lock: lock,
         };
@@ -173,7 +183,7 @@ impl Journal {
     fn push(&self, draft: Draft, permit: Option<tokio::sync::OwnedSemaphorePermit>) -> Appended {
         let (kept, told) = oneshot::channel();
         self.0.queue.push(Order { draft, permit, kept });
-        Appended(told)
+        Appended { told, pen: Some(Arc::clone(&self.0.pen)) }
     }
 }
 
@@ -182,18 +192,30 @@ impl Appended {
     ///
     /// # Errors
     /// [`JournalError`]: it is not, and nothing that was appended after it is.
-    pub async fn kept(self) -> Result<(), JournalError> {
-        self.0.await.unwrap_or(Err(JournalError::Closed))
+    pub async fn kept(mut self) -> Result<(), JournalError> {
+        if let Some(pen) = self.pen.take() {
+            pen.lead();
+        }
+        (&mut self.told).await.unwrap_or(Err(JournalError::Closed))
+    }
+}
+
+/// Nobody waits for it.
+impl Drop for Appended {
+    fn drop(&mut self) {
+        if let Some(pen) = self.pen.take() {
+            pen.leave();
+        }
     }
 }
 
 impl Shared {
     fn close(&self) {
         self.queue.close();
-        let writer = self.writer.lock().unwrap_or_else(PoisonError::into_inner).take();
-        if let Some(writer) = writer {
-            // A writer that panicked has nothing to write any more.
-            let _ = writer.join();
+        let thread = self.thread.lock().unwrap_or_else(PoisonError::into_inner).take();
+        if let Some(thread) = thread {
+            // One that panicked has nothing to write any more.
+            let _ = thread.join();
         }
     }
 }

@@ -4,7 +4,7 @@
 //! [`Level::Disk`] after power was lost), with everything that was appended before it; and what a disk did to the files
 //! is never taken for a record.
 //!
-//! A journal is a folder of segments: files of zeros, of 64 MiB, filled from the front by one thread, which takes all
+//! A journal is a folder of segments: files of zeros, of 64 MiB, filled from the front by one at a time, who takes all
 //! that waits, writes it at once, waits for the disk once if the level asks for it, and answers. Beside a segment lie its
 //! payloads, large bytes that are read where they lie.
 
@@ -20,6 +20,7 @@ mod journal;
 mod level;
 mod mapped;
 mod payload;
+mod pen;
 mod queue;
 mod record;
 mod recover;

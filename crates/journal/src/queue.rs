@@ -3,7 +3,6 @@
 //! The invariant: orders are taken in the order in which they were pushed; after a failure each is answered with it.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use bytes::Bytes;
 use tokio::sync::{OwnedSemaphorePermit, oneshot};
@@ -40,7 +39,22 @@ impl Draft {
             Self::Cut { .. } | Self::Forget { .. } | Self::Mark => 0,
         }
     }
+
+    /// At most so many bytes of a segment; `None` of one with payloads.
+    fn little(&self) -> Option<usize> {
+        match self {
+            Self::Entry { payloads, .. } if !payloads.is_empty() => None,
+            Self::Entry { line: name, body, .. } | Self::Note { name, body } => {
+                Some(ENVELOPE + name.len() + body.len())
+            }
+            Self::Cut { line: name } | Self::Forget { name } => Some(ENVELOPE + name.len()),
+            Self::Mark => Some(0),
+        }
+    }
 }
+
+/// More than a record has around its name and its body.
+const ENVELOPE: usize = 128;
 
 /// A record, and who waits for it.
 pub(crate) struct Order {
@@ -71,24 +85,30 @@ impl Queue {
             Some(refusal) => drop(order.kept.send(Err(refusal))),
             None => state.orders.push(order),
         }
-        // Of all that waits the first wakes the writer, or finds it at work.
-        let is_first = state.orders.len() == 1;
-        drop(state);
-        if is_first {
-            self.pushed.notify_one();
-        }
     }
 
-    /// All that waits, once something does and then `gather` has passed; `None` when nothing will any more.
-    pub(crate) fn take(&self, gather: Duration) -> Option<Vec<Order>> {
-        let mut state = self.waits();
-        if !gather.is_zero() && !state.closed {
-            drop(state);
-            std::thread::sleep(gather);
-            state = self.waits();
-        }
-        let orders = std::mem::take(&mut state.orders);
-        (!orders.is_empty()).then_some(orders)
+    /// Waits until something is ordered; false once nothing will be any more.
+    pub(crate) fn wait(&self) -> bool {
+        let waits = |state: &mut State| state.orders.is_empty() && !state.closed;
+        let state = self.pushed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        !state.orders.is_empty()
+    }
+
+    /// Wakes who waits for orders.
+    pub(crate) fn wake(&self) {
+        self.pushed.notify_one();
+    }
+
+    /// All that is ordered.
+    pub(crate) fn take(&self) -> Vec<Order> {
+        std::mem::take(&mut self.state().orders)
+    }
+
+    /// All that is ordered, if it has room in so many bytes and no payload.
+    pub(crate) fn take_little(&self, room: usize) -> Option<Vec<Order>> {
+        let mut state = self.state();
+        let size = state.orders.iter().map(|order| order.draft.little()).sum::<Option<usize>>()?;
+        (size <= room).then(|| std::mem::take(&mut state.orders))
     }
 
     /// Nothing is written any more.
@@ -108,12 +128,6 @@ impl Queue {
     pub(crate) fn close(&self) {
         self.state().closed = true;
         self.pushed.notify_one();
-    }
-
-    fn waits(&self) -> MutexGuard<'_, State> {
-        self.pushed
-            .wait_while(self.state(), |state| state.orders.is_empty() && !state.closed)
-            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

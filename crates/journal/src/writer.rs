@@ -1,24 +1,18 @@
-//! The one thread that writes.
+//! Segments being written.
 //!
 //! The invariant: a record is told as kept only once it, and everything appended before it, has reached what the level asks
 //! for; after a failure nothing is written any more, for what a disk did with a write that failed is not known.
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
-use crate::compact;
 use crate::disk::{Disk, Medium};
 use crate::frame::{self, HEAD, Number};
 use crate::index::{Index, Piece};
-use crate::queue::{Draft, Order, Queue};
+use crate::queue::Draft;
 use crate::record::{Entry, Held, Record};
 use crate::recover::{State, There};
 use crate::segment::{self, HEADER, Header};
 use crate::{JournalError, Level, Options};
-
-/// How long a writer waits for more once several records came together. Waking it, and those who wait for it, costs more
-/// than a write; a session that is alone never waits, and a disk that is waited for gathers by itself.
-const GATHER: Duration = Duration::from_millis(1);
 
 pub(crate) struct Writer {
     pub(crate) disk: Box<dyn Disk>,
@@ -84,34 +78,8 @@ impl Writer {
         })
     }
 
-    /// Writes what is ordered, until nothing will be.
-    pub(crate) fn run(mut self, queue: &Queue) {
-        let mut gather = Duration::ZERO;
-        while let Some(orders) = queue.take(gather) {
-            let is_lone = orders.len() < 2 || self.options.level == Level::Disk;
-            gather = if is_lone { Duration::ZERO } else { GATHER };
-            let (drafts, waiting): (Vec<_>, Vec<_>) =
-                orders.into_iter().map(|Order { draft, permit, kept }| (draft, (permit, kept))).unzip();
-            let written = self.batch(drafts);
-            if let Err(failure) = &written {
-                // Before anybody hears of it: whoever asks then what the matter is gets an answer.
-                queue.fail(failure.clone());
-            }
-            for (permit, kept) in waiting {
-                drop(permit);
-                drop(kept.send(written.clone()));
-            }
-            if written.is_err() {
-                return;
-            }
-            // Space is made after those who wait were told.
-            if let Err(failure) = compact::step(&mut self) {
-                return queue.fail(failure);
-            }
-        }
-    }
-
-    fn batch(&mut self, drafts: Vec<Draft>) -> Result<(), JournalError> {
+    /// Writes records, in their order.
+    pub(crate) fn batch(&mut self, drafts: Vec<Draft>) -> Result<(), JournalError> {
         for draft in drafts {
             if let Some(record) = self.place(draft)? {
                 self.put(&record)?;
@@ -193,6 +161,11 @@ impl Writer {
         self.fresh.push(segment);
         self.named = true;
         Ok(())
+    }
+
+    /// Bytes that the segment still has room for.
+    pub(crate) fn room(&self) -> u64 {
+        self.current.size.saturating_sub(self.current.at + self.current.buffer.len() as u64)
     }
 
     /// Writes what is buffered, as durably as the level says.

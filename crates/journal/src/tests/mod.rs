@@ -3,6 +3,7 @@
 mod damaged;
 mod faults;
 mod model;
+mod pen;
 
 use std::collections::BTreeMap;
 use std::path::Path;

@@ -1,0 +1,102 @@
+//! Who writes.
+//!
+//! The invariant: one at a time, and each takes all that waits first, so that records are written in the order in which
+//! they were appended, whoever writes them.
+//!
+//! A copy of a few kilobytes into the system's memory takes less than waking a thread for it and a task for its answer. So
+//! at [`Level::Process`] whoever waits for a little writes it. What may take long is the thread's: large records, payloads,
+//! another segment, space to be made, a disk to wait for, and for a while everything, once a write was slow.
+
+use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
+use std::time::{Duration, Instant};
+
+use crate::queue::{Order, Queue};
+use crate::writer::Writer;
+use crate::{JournalError, Level, compact};
+
+/// Bytes that are a little.
+const LITTLE: usize = 64 << 10;
+/// A write that took so long was slow.
+const SLOW: Duration = Duration::from_millis(2);
+/// How long the thread then writes alone.
+const REST: Duration = Duration::from_secs(1);
+
+pub(crate) struct Pen {
+    queue: Arc<Queue>,
+    held: Mutex<Held>,
+    level: Level,
+}
+
+struct Held {
+    writer: Writer,
+    /// Until when nobody but the thread writes.
+    rests: Option<Instant>,
+}
+
+impl Pen {
+    pub(crate) fn new(queue: Arc<Queue>, writer: Writer, level: Level) -> Self {
+        Self { queue, held: Mutex::new(Held { writer, rests: None }), level }
+    }
+
+    /// Writes what is ordered, until nothing will be: the thread.
+    pub(crate) fn run(&self) {
+        while self.queue.wait() {
+            let Ok(mut held) = self.held.lock() else { return self.queue.fail(JournalError::Closed) };
+            if self.write(&mut held, self.queue.take()).is_err() {
+                return;
+            }
+            // Space is made after those who wait were told.
+            if let Err(failure) = compact::step(&mut held.writer) {
+                return self.queue.fail(failure);
+            }
+        }
+    }
+
+    /// Writes what is ordered if that is soon done; else the thread does.
+    pub(crate) fn lead(&self) {
+        let led = match self.held.try_lock() {
+            Ok(held) if self.level == Level::Process => self.write_little(held),
+            Ok(_) | Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => false,
+        };
+        if !led {
+            self.queue.wake();
+        }
+    }
+
+    /// Has the thread write what is ordered.
+    pub(crate) fn leave(&self) {
+        self.queue.wake();
+    }
+
+    fn write_little(&self, mut held: MutexGuard<'_, Held>) -> bool {
+        let now = Instant::now();
+        if held.rests.is_some_and(|until| now < until) {
+            return false;
+        }
+        let room = usize::try_from(held.writer.room()).map_or(LITTLE, |room| room.min(LITTLE));
+        let Some(orders) = self.queue.take_little(room) else { return false };
+        // What failed has been told.
+        let _ = self.write(&mut held, orders);
+        held.rests = (now.elapsed() > SLOW).then(|| now + REST);
+        true
+    }
+
+    /// Writes orders and answers them.
+    fn write(&self, held: &mut Held, orders: Vec<Order>) -> Result<(), JournalError> {
+        if orders.is_empty() {
+            return Ok(());
+        }
+        let (drafts, waiting): (Vec<_>, Vec<_>) =
+            orders.into_iter().map(|Order { draft, permit, kept }| (draft, (permit, kept))).unzip();
+        let written = held.writer.batch(drafts);
+        if let Err(failure) = &written {
+            // Before anybody hears of it: whoever asks then what the matter is gets an answer.
+            self.queue.fail(failure.clone());
+        }
+        for (permit, kept) in waiting {
+            drop(permit);
+            drop(kept.send(written.clone()));
+        }
+        written
+    }
+}
