@@ -4,11 +4,13 @@ the weights handed back to the engine, and the new version seen in the next rows
 
 usage: train.py [--steps N] [--rate RATE] [--set KEY=VALUE ...]
 
-Needs the package `verbatim`, its command (VERBATIM_BIN), and requirements.txt.
+Needs the package `verbatim`, its command (VERBATIM_BIN), and requirements.txt. As the job of `verbatim demonstrate` it
+trains on the rollout file of $VERBATIM_ROLLOUT, and keeps the rows in $VERBATIM_ROWS.
 """
 from __future__ import annotations
 
 import argparse
+import os
 import pathlib
 import sys
 import tempfile
@@ -33,7 +35,8 @@ def main() -> int:
     model = policy.load(MODEL)
     optimizer = torch.optim.AdamW(model.parameters(), lr=args.rate, weight_decay=0.0)
     flags = [f"--set={setting}" for setting in args.set]
-    with verbatim.Rollout(HERE / "rollout.toml", flags=flags) as rollout, tempfile.TemporaryDirectory() as folder:
+    file, kept = os.environ.get("VERBATIM_ROLLOUT", HERE / "rollout.toml"), os.environ.get("VERBATIM_ROWS")
+    with verbatim.Rollout(file, flags=flags, keep=kept) as rollout, tempfile.TemporaryDirectory() as folder:
         for number in range(1, args.steps + 1):
             since = time.monotonic()
             batch = rollout.step()

@@ -19,14 +19,17 @@ EXAMPLE = ROOT / "examples/stages"
 
 
 def script() -> Any:
-    """examples/stages/run as a module."""
+    """examples/stages/run as a module, its neighbours found as they are by the script itself."""
+    # Last: other examples have modules of the same names.
+    sys.path.append(str(EXAMPLE))
     loader = importlib.machinery.SourceFileLoader("stages_run", str(EXAMPLE / "run"))
     spec = importlib.util.spec_from_loader("stages_run", loader)
     assert spec is not None
     module = importlib.util.module_from_spec(spec)
     sys.modules["stages_run"] = module
     loader.exec_module(module)
-    module.BINARY = str(BINARY)  # type: ignore[attr-defined]
+    carried = sys.modules["carried"]
+    carried.BINARY = str(BINARY)  # type: ignore[attr-defined]
     return module
 
 
@@ -65,6 +68,19 @@ def test_an_agent_goes_through_all_stages_to_a_bundle_that_anybody_can_judge_aga
     assert forged.returncode != 0 and "does not give the verdicts" in forged.stderr, forged
     diagnosed = subprocess.run([str(BINARY), "diagnose", str(bundle)], capture_output=True, text=True)
     assert diagnosed.returncode == 0 and "none: every group" in diagnosed.stdout, diagnosed.stdout
+
+
+def test_an_agent_that_has_no_rollout_file_yet_is_bridged_and_comes_to_a_pass(
+    tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(ROOT / "python"))
+    told = RUN.bridged(tmp_path / "agent", sys.executable, tmp_path / "bundle")
+    assert told["verdict"] == "PASS", told
+
+
+def test_every_example_has_its_way_through_the_stages() -> None:
+    folders = {path.parent.name for path in (ROOT / "examples").glob("*/rollout.toml")}
+    assert folders == {"stages", *(example.name for example in RUN.EXAMPLES)}
 
 
 @pytest.mark.parametrize("fault", RUN.FAULTS, ids=lambda fault: fault.name)

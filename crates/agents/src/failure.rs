@@ -18,11 +18,11 @@ pub enum Told {
 #[derive(Debug, thiserror::Error)]
 pub enum AgentFailure {
     /// It ended badly.
-    #[error("the agent ended with {exit}; the end of its log:\n{tail}")]
+    #[error("the agent ended with {exit}{}{tail}", log_of(.tail))]
     Exit {
         /// How.
         exit: Exit,
-        /// The end of its log.
+        /// The end of its log, if it has one.
         tail: String,
     },
     /// It used up its time.

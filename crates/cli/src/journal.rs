@@ -26,6 +26,19 @@ pub(crate) struct Opened {
     pub(crate) recovery: Recovery,
 }
 
+/// Checks what can be known before anything is opened.
+///
+/// # Errors
+/// If a setting is out of its range.
+pub(crate) fn check(config: &JournalConfig) -> anyhow::Result<()> {
+    ensure!(
+        (1..=1024).contains(&config.segment_mib),
+        "journal.segment_mib: {} is not in 1..=1024",
+        config.segment_mib
+    );
+    Ok(())
+}
+
 /// Opens the journal, if there is to be one.
 ///
 /// # Errors
@@ -37,11 +50,7 @@ pub(crate) fn open(config: &JournalConfig, family: &dyn Family) -> anyhow::Resul
         JournalLevel::Disk => Level::Disk,
     };
     let Some(folder) = &config.folder else { return Ok(None) };
-    ensure!(
-        (1..=1024).contains(&config.segment_mib),
-        "journal.segment_mib: {} is not in 1..=1024",
-        config.segment_mib
-    );
+    check(config)?;
     let options = Options { level, segment_bytes: config.segment_mib << 20 };
     let (journal, recovery) = Journal::open(folder, options).context("journal")?;
     let own = Vocabulary { family: family.name().to_owned(), size: family.tokenizer().vocabulary() };

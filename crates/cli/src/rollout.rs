@@ -164,10 +164,7 @@ pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) 
     look(credit::check(config));
     look(outline(&config.rollout).map(drop));
     look(Format::of(&format!(".{}", config.rollout.format)).context("rollout.format").map(drop));
-    look(match (config.rollout.sink.as_str(), driven) {
-        ("auto" | "folder" | "store", _) | ("pull", Driven::ByTrainer) => Ok(()),
-        (other, _) => Err(anyhow::anyhow!("rollout.sink: {other:?} is not for a rollout that is driven so")),
-    });
+    look(taken(&config.rollout, driven));
     look(lanes(&config.eval, dataset).map(drop));
     look(crate::wiring::session_settings(config).map(drop));
     match dataset_of(dataset.clone()).read().context("dataset.path") {
@@ -180,7 +177,12 @@ pub(crate) fn problems(config: &Config, file: &std::path::Path, driven: Driven) 
             let steps = (config.rollout.steps > 0).then_some(config.rollout.steps);
             look(if tasks.is_empty() { Err(anyhow::anyhow!("dataset.path: it is empty")) } else { Ok(()) });
             let made = rules(&config.rollout, agent, agent.concurrency.max(1), all, tasks.len(), steps);
-            look(made.context("rollout").map(drop));
+            look(made.map(drop).map_err(|error| {
+                // What is wrong with one of them begins with its name.
+                let text = format!("{error:#}");
+                let named = text.split_once(": ").is_some_and(|(name, _)| !name.contains(' '));
+                anyhow::anyhow!("rollout{}{text}", if named { "." } else { ": " })
+            }));
         }
     }
     found
@@ -305,13 +307,8 @@ async fn sink(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<Where> 
     let format = Format::of(&format!(".{}", rollout.format)).context("rollout.format")?;
     let place = rollout.output.clone();
     let url = place.to_str().filter(|place| is_url(place));
+    taken(rollout, driven)?;
     match (rollout.sink.as_str(), driven, url) {
-        ("folder", _, Some(url)) => {
-            bail!("rollout.output: {url:?} is no folder; set rollout.sink = \"store\"")
-        }
-        ("store", _, None) => {
-            bail!("rollout.output: {place:?} is no URL of an object store, as s3://bucket/run")
-        }
         ("store", _, Some(url)) | ("auto", Driven::ByItself, Some(url)) => {
             let said = std::env::vars_os();
             let said = said.filter_map(|(name, value)| name.into_string().ok().zip(value.into_string().ok()));
@@ -321,15 +318,31 @@ async fn sink(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<Where> 
         ("folder", _, None) | ("auto", Driven::ByItself, None) => {
             Ok((Arc::new(Folder::new(place.clone(), format)?), None, Some(place)))
         }
+        ("pull" | "auto", Driven::ByTrainer, _) => {
+            let pull = Pull::new();
+            Ok((Arc::new(pull.clone()), Some(pull), None))
+        }
+        (other, ..) => bail!("rollout.sink: {other:?} takes no rows of this rollout"),
+    }
+}
+
+/// Checks that somebody takes the rows, before anything is opened.
+fn taken(rollout: &RolloutConfig, driven: Driven) -> anyhow::Result<()> {
+    let place = &rollout.output;
+    let url = place.to_str().filter(|place| is_url(place));
+    match (rollout.sink.as_str(), driven, url) {
+        ("folder", _, Some(url)) => {
+            bail!("rollout.output: {url:?} is no folder; set rollout.sink = \"store\"")
+        }
+        ("store", _, None) => {
+            bail!("rollout.output: {place:?} is no URL of an object store, as s3://bucket/run")
+        }
         ("pull", Driven::ByItself, _) => {
             bail!(
                 "rollout.sink: nobody pulls from `verbatim run`; use \"folder\", or `verbatim serve --rollout`"
             )
         }
-        ("pull" | "auto", Driven::ByTrainer, _) => {
-            let pull = Pull::new();
-            Ok((Arc::new(pull.clone()), Some(pull), None))
-        }
+        ("auto" | "folder" | "store" | "pull", ..) => Ok(()),
         (other, ..) => bail!("rollout.sink: {other:?} is none of auto, folder, store, pull"),
     }
 }

@@ -207,9 +207,12 @@ impl Bound {
 pub(crate) fn access(config: &Config) -> anyhow::Result<Access> {
     let key = match &config.server.control_key_file {
         Some(path) => {
-            let text =
-                std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
-            Some(ControlKey::new(&text).with_context(|| path.display().to_string())?)
+            let text = std::fs::read_to_string(path)
+                .with_context(|| format!("server.control_key_file: cannot read {}", path.display()))?;
+            Some(
+                ControlKey::new(&text)
+                    .with_context(|| format!("server.control_key_file: {}", path.display()))?,
+            )
         }
         None => None,
     };

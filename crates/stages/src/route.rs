@@ -51,7 +51,7 @@ pub fn route(assessed: Option<Known>, checked: Option<Known>, demonstrated: Opti
         (false, ..) if assessed_now => ("A", Some("B"), open(&assessed)),
         (false, ..) => ("A", Some("A"), Vec::new()),
         (true, false, _) => ("C", Some("C"), open(&checked)),
-        (true, true, false) => ("D", Some("D"), Vec::new()),
+        (true, true, false) => ("D", Some("D"), open(&demonstrated)),
         (true, true, true) => ("D", None, Vec::new()),
     };
     let evidence = vec![("Assess", assessed), ("Check", checked), ("Demonstrate", demonstrated)];

@@ -12,7 +12,7 @@ pub(crate) struct Reported {
     /// Print the report as JSON.
     #[arg(long)]
     pub(crate) json: bool,
-    /// Write the report here: .json, .md or .html, by the file's name. Give it once for each.
+    /// Write the report here: .json, .md, .html or .txt, by the file's name. Give it once for each.
     #[arg(long, value_name = "FILE")]
     pub(crate) report: Vec<PathBuf>,
 }
@@ -26,7 +26,8 @@ pub(crate) struct Assess {
     /// Read this instead of running anything: HAR, or lines of JSON with a request each. Give it once for each run.
     #[arg(long, value_name = "FILE", conflicts_with_all = ["rollout", "command"])]
     pub(crate) recording: Vec<PathBuf>,
-    /// An agent: any command. It finds its model as docs/src/serving.md says.
+    /// An agent: any command. It finds its model in $OPENAI_BASE_URL and $OPENAI_API_KEY, or $ANTHROPIC_BASE_URL and
+    /// $ANTHROPIC_API_KEY.
     #[arg(last = true, value_name = "COMMAND", conflicts_with = "rollout")]
     pub(crate) command: Vec<String>,
     /// Run it so often: on so many tasks of the rollout file.
@@ -179,7 +180,8 @@ pub(crate) struct Demonstrate {
     /// Judge this bundle again, and run nothing.
     #[arg(long, value_name = "BUNDLE", conflicts_with = "rollout")]
     pub(crate) replay: Option<PathBuf>,
-    /// The job: a command that runs the rollout and trains on it [default: `verbatim run`, which trains nothing].
+    /// The job: a command that runs the rollout and trains on it [default: `verbatim run`, which trains nothing]. It
+    /// opens the file of $VERBATIM_ROLLOUT and keeps rows in $VERBATIM_ROWS.
     #[arg(long, value_name = "COMMAND")]
     pub(crate) job: Option<String>,
     /// Tasks of `verbatim run`.
@@ -191,7 +193,7 @@ pub(crate) struct Demonstrate {
     /// Run without a passing check. That is recorded, and never ends in PASS.
     #[arg(long)]
     pub(crate) force: bool,
-    /// The bundle.
+    /// The bundle, a folder that is not there yet [default: .verbatim/NAME/bundle beside the rollout file, written anew].
     #[arg(long, value_name = "FOLDER")]
     pub(crate) output: Option<PathBuf>,
     /// Print the report as JSON.

@@ -90,11 +90,14 @@ impl std::fmt::Display for Origin {
 }
 
 /// The settings that are paths.
-const PATHS: [&str; 13] = [
+pub(crate) const PATHS: [&str; 16] = [
     "journal.folder",
     "sessions.spill",
     "plugins.search_paths",
     "engine.cache",
+    "engine.api_key_file",
+    "engine.admin_key_file",
+    "engine.sim_script",
     "family.chat_template",
     "server.control_key_file",
     "log.events",

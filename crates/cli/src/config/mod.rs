@@ -11,6 +11,8 @@ mod sessions;
 pub(crate) use agent::{AgentConfig, InheritConfig};
 pub(crate) use eval::EvalConfig;
 pub(crate) use journal::{JournalConfig, JournalLevel};
+#[cfg(test)]
+pub(crate) use layers::PATHS;
 pub(crate) use layers::{Layered, Origin, is_url};
 pub(crate) use reward::{RewardConfig, SourceConfig};
 pub(crate) use schema::{

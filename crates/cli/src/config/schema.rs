@@ -133,6 +133,7 @@ pub(crate) struct EngineConfig {
     /// `sim`: tokens an increment.
     pub(crate) sim_chunk: usize,
     /// `sim`: a file of what it says where (one JSON object a line); where none applies, random words.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) sim_script: Option<PathBuf>,
 }
 

@@ -36,6 +36,7 @@ pub(super) struct Assessing {
 
 /// Runs an agent, or reads recordings. The exit code is 0 only if the agent is ready.
 pub(crate) async fn run(args: Assess) -> anyhow::Result<ExitCode> {
+    args.reported.can_be_told()?;
     let config = asked(&args)?;
     let _telemetry = Telemetry::start(&config.log)?;
     let Assessing { runs, assessment, rewarded, family } = assessment(&args).await?;
@@ -83,9 +84,13 @@ pub(super) async fn assessment(args: &Assess) -> anyhow::Result<Assessing> {
         "--matcher: the rollout file says {:?}; change it there",
         config.sessions.matcher
     );
-    let Ok(matcher) = args.matcher.as_deref().map_or(named, matcher_by_name) else {
-        let name = args.matcher.as_ref().unwrap_or(&config.sessions.matcher);
-        bail!("sessions.matcher: {name:?} is none of ours; name the one it is nearest to with --matcher");
+    let matcher = match (args.matcher.as_deref().map(matcher_by_name), named) {
+        (Some(asked), _) => asked.context("--matcher")?,
+        (None, Ok(named)) => named,
+        (None, Err(_)) => bail!(
+            "sessions.matcher: {:?} is none of ours; name the one it is nearest to with --matcher",
+            config.sessions.matcher
+        ),
     };
     let several = config.reward.contexts == "several";
     let declared = if several || args.branches { Declared::Branches } else { Declared::Nothing };

@@ -100,6 +100,11 @@ pub(super) fn seal(folder: &Path) -> anyhow::Result<()> {
 /// # Errors
 /// If one is missing, is another, or is not in it.
 pub(super) fn unseal(folder: &Path) -> anyhow::Result<()> {
+    ensure!(
+        folder.join(MANIFEST).is_file(),
+        "{} is no bundle: it has no {MANIFEST}; `verbatim demonstrate ROLLOUT.TOML --output FOLDER` writes one",
+        folder.display()
+    );
     let told: BTreeMap<String, String> = read(folder, MANIFEST)?;
     let found = manifest(folder)?;
     for (name, hash) in &told {

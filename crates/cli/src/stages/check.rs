@@ -15,6 +15,7 @@ use verbatim_stages::verify::{Cut, template};
 use super::evidence::{adaptations, cache, groups, load, notes, retained, steps, widths};
 use super::hashes::hashes;
 use super::machine::machine;
+use super::refused::refused;
 use super::state::{ASSESSED_FOR, Assessed, State, stale};
 use super::tell::tell;
 use crate::args::{Check, Settings};
@@ -26,6 +27,7 @@ use crate::{agent, model};
 
 /// Checks a rollout. The exit code is 0 only if it may be started.
 pub(crate) async fn run(args: Check) -> anyhow::Result<ExitCode> {
+    args.reported.can_be_told()?;
     let layered = of_rollout(&args.rollout, &args.settings)?;
     let config = &layered.config;
     let _telemetry = Telemetry::start(&config.log)?;
@@ -39,6 +41,7 @@ pub(crate) async fn run(args: Check) -> anyhow::Result<ExitCode> {
     let current = assessed.as_ref().filter(|_| outdated.is_empty());
     let load = load(config);
     let several = config.reward.contexts == "several";
+    let dynamic = batching(args.batching.as_deref())?;
     let (gate, unasked) = gate(&args, config).await?;
 
     let settings = layered.each()?.into_iter();
@@ -49,8 +52,11 @@ pub(crate) async fn run(args: Check) -> anyhow::Result<ExitCode> {
     if !outdated.is_empty() {
         unknown.push(format!("the assessment is stale ({} changed): assess again", outdated.join(", ")));
     }
-    let mut settled =
-        parameters(&settings, &problems(config, &args.rollout, driven), &notes(config), &unknown);
+    let mut wrong = problems(config, &args.rollout, driven);
+    // Some rules are both the rollout's and the server's.
+    wrong
+        .extend(refused(config).await.into_iter().filter(|found| !wrong.contains(found)).collect::<Vec<_>>());
+    let mut settled = parameters(&settings, &wrong, &notes(config), &unknown);
     settled.extend(current.into_iter().flat_map(adaptations));
     let patience = Patience {
         client: least(args.client_timeout, current.and_then(|found| found.timeout)),
@@ -76,7 +82,7 @@ pub(crate) async fn run(args: Check) -> anyhow::Result<ExitCode> {
                 true => Some(true),
                 false => current.and_then(|found| found.rewarded),
             },
-            dynamic: batching(args.batching.as_deref())?,
+            dynamic,
             bounded: config.rollout.max_seq_len > 0 || config.engine.max_context > 0,
         }),
         groups: groups(config),

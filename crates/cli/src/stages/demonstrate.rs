@@ -33,6 +33,9 @@ pub(super) struct Demonstrated {
     pub(super) bundle: PathBuf,
     /// What it was given for.
     pub(super) hashes: Hashes,
+    /// What is open, each with its way out.
+    #[serde(default)]
+    pub(super) open: Vec<String>,
 }
 
 /// Runs a checked rollout and judges it, or judges a bundle again. The exit code is 0 only for PASS.
@@ -61,6 +64,11 @@ fn replay(folder: &Path) -> anyhow::Result<Demonstration> {
 
 async fn anew(args: &Demonstrate, rollout: &Path) -> anyhow::Result<(Demonstration, PathBuf)> {
     let config = of_rollout(rollout, &args.settings)?.config;
+    ensure!(
+        config.agent.is_some() && config.dataset.is_some(),
+        "{}: sections [dataset] and [agent] must be there",
+        rollout.display()
+    );
     let state = State::of(rollout);
     let loaded = model::load(&config).await?;
     let hashes = hashes(&config, Some(loaded.family.as_ref()))?;
@@ -110,7 +118,13 @@ async fn anew(args: &Demonstrate, rollout: &Path) -> anyhow::Result<(Demonstrati
         std::fs::remove_dir_all(&folder)?;
     }
     std::fs::rename(&part, &folder).with_context(|| format!("cannot write {}", folder.display()))?;
-    let demonstrated = Demonstrated { verdict: demonstration.verdict, bundle: folder.clone(), hashes };
+    let demonstrated = Demonstrated {
+        verdict: demonstration.verdict,
+        // `verbatim stage` may be called from elsewhere.
+        bundle: std::path::absolute(&folder)?,
+        hashes,
+        open: demonstration.open(),
+    };
     state.write("demonstrate", &demonstrated)?;
     Ok((demonstration, folder))
 }

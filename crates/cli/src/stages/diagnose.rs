@@ -13,8 +13,14 @@ use crate::args::{Diagnose, Settings};
 
 /// Names the first broken link of a run. The exit code is 0 only if none is.
 pub(crate) fn run(args: &Diagnose) -> anyhow::Result<ExitCode> {
+    args.reported.can_be_told()?;
+    ensure!(args.run.exists(), "{} is not there", args.run.display());
     let path = log_of(&args.run)?;
-    ensure!(path.is_file(), "there is no event log at {}: set log.events", path.display());
+    ensure!(
+        path.is_file(),
+        "there is no event log at {}: set log.events in the rollout file, run it again, and diagnose that file",
+        path.display()
+    );
     let diagnosis = diagnose(&events(&path)?);
     tell(&args.reported, &diagnosis.page(), &diagnosis)?;
     Ok(if diagnosis.first().is_none() { ExitCode::SUCCESS } else { ExitCode::FAILURE })

@@ -4,7 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::json;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use verbatim_families::Family;
 use verbatim_stages::check::Hashes;
@@ -14,31 +14,62 @@ use crate::config::{Config, SourceConfig};
 /// The largest file whose contents are hashed; of a larger one (weights) length and change time are.
 const WHOLE: u64 = 16 << 20;
 
+/// Settings that no verdict rests on: where the server listens and who may control it, what is logged, where models and
+/// files that grow lie. Every other one is under a hash, also those that nobody has thought of here.
+pub(super) const BESIDE: [&str; 11] = [
+    "engine.cache",
+    "journal.folder",
+    "log.events",
+    "log.filter",
+    "log.json",
+    "log.otlp",
+    "rollout.output",
+    "server.control_key_file",
+    "server.listen",
+    "server.trust_cidr",
+    "sessions.spill",
+];
+
 /// The hashes of settings: `configuration`, `agent`, `engine`, `family`, `sessions`.
 pub(super) fn hashes(config: &Config, family: Option<&dyn Family>) -> anyhow::Result<Hashes> {
-    let whole = json!({
-        "sampling": config.sampling, "server": {"connections": config.server.connections},
-        "rollout": config.rollout, "dataset": config.dataset, "eval": config.eval, "reward": config.reward,
-        "sessions": config.sessions, "journal": config.journal, "plugins": config.plugins,
-        "data": config.dataset.as_ref().map(|dataset| file(&dataset.path)),
-        "evaluated": config.eval.iter().map(|eval| file(&eval.path)).collect::<Vec<_>>(),
-        "functions": functions(config).iter().map(|path| file(path)).collect::<Vec<_>>(),
-    });
-    let agent = json!({"agent": config.agent, "files": agent_files(config).iter().map(|path| file(path)).collect::<Vec<_>>()});
-    let engine = json!({"engine": config.engine, "model": file(Path::new(&config.engine.model)), "verbatim": env!("CARGO_PKG_VERSION")});
+    let mut sections = serde_json::to_value(config)?;
+    for key in BESIDE {
+        let Some((section, name)) = key.split_once('.') else { continue };
+        if let Some(section) = sections.get_mut(section).and_then(Value::as_object_mut) {
+            // The others keep their order, which is hashed.
+            section.shift_remove(name);
+        }
+    }
+    let mut take = |section: &str| sections.as_object_mut().and_then(|all| all.shift_remove(section));
+    let agent = json!({"agent": take("agent"), "files": each(agent_files(config))});
+    let script = config.engine.sim_script.as_deref().map(file);
+    let engine = json!({"engine": take("engine"), "model": file(Path::new(&config.engine.model)), "script": script,
+        "verbatim": env!("CARGO_PKG_VERSION")});
     let spoken = family.map(|family| {
         let stops: Vec<u32> = family.stop_ids().iter().map(|id| id.0).collect();
         json!({"name": family.name(), "stop": stops})
     });
-    let family = json!({"family": config.family, "template": config.family.chat_template.as_deref().map(file), "spoken": spoken});
-    let each = [
+    let family = json!({"family": take("family"), "template": config.family.chat_template.as_deref().map(file), "spoken": spoken});
+    let sessions = json!({"sessions": sections["sessions"], "contexts": config.reward.contexts,
+        "matcher": each(module(config, &config.sessions.matcher))});
+    let whole = json!({
+        "settings": sections,
+        "data": config.dataset.as_ref().map(|dataset| file(&dataset.path)),
+        "evaluated": each(config.eval.iter().map(|eval| &eval.path)),
+        "functions": each(functions(config)),
+    });
+    let named = [
         ("configuration", whole),
         ("agent", agent),
         ("engine", engine),
         ("family", family),
-        ("sessions", json!({"sessions": config.sessions, "contexts": config.reward.contexts})),
+        ("sessions", sessions),
     ];
-    each.into_iter().map(|(name, of)| Ok((name.to_owned(), hash(&serde_json::to_vec(&of)?)))).collect()
+    named.into_iter().map(|(name, of)| Ok((name.to_owned(), hash(&serde_json::to_vec(&of)?)))).collect()
+}
+
+fn each(paths: impl IntoIterator<Item = impl AsRef<Path>>) -> Vec<String> {
+    paths.into_iter().map(|path| file(path.as_ref())).collect()
 }
 
 fn hash(bytes: &[u8]) -> String {
@@ -55,19 +86,35 @@ fn file(path: &Path) -> String {
     format!("{} bytes, {}", about.len(), changed.unwrap_or_default().as_secs())
 }
 
-/// The files that an agent's command names, and its function's module.
+/// The files that an agent's commands name, and its function's module.
 fn agent_files(config: &Config) -> Vec<PathBuf> {
     let Some(agent) = &config.agent else { return Vec::new() };
-    let words = agent.command.iter().flat_map(|line| line.split_whitespace());
-    let words = words.map(|word| agent.cwd.join(word.trim_matches(['"', '\''])));
-    let mut files: Vec<PathBuf> = words.filter(|path| path.is_file()).collect();
+    let mut files = Vec::new();
+    for line in agent.command.iter().chain(&agent.setup) {
+        files.extend(words(line, &agent.cwd));
+    }
     files.extend(agent.function.iter().flat_map(|path| module(config, path)));
     files
 }
 
+/// The files that a line of a shell names.
+fn words(line: &str, cwd: &Path) -> impl Iterator<Item = PathBuf> {
+    let words = line.split_whitespace().map(|word| cwd.join(word.trim_matches(['"', '\''])));
+    words.filter(|path| path.is_file()).collect::<Vec<_>>().into_iter()
+}
+
+/// The files of whoever decides about rows and rewards.
 fn functions(config: &Config) -> Vec<PathBuf> {
-    let named = config.reward.sources().filter_map(|(_, source): (_, &SourceConfig)| source.function());
-    named.flat_map(|path| module(config, path)).collect()
+    let mut files = Vec::new();
+    for (_, source) in config.reward.sources() {
+        match source {
+            SourceConfig::Run(run) => files.extend(words(&run.command, &config.reward.cwd)),
+            SourceConfig::Named(_) => files.extend(source.function().and_then(|path| module(config, path))),
+        }
+    }
+    let plugins = [Some(&config.plugins.picker), config.plugins.postprocessor.as_ref()];
+    files.extend(plugins.into_iter().flatten().filter_map(|path| module(config, path)));
+    files
 }
 
 /// The file of a dotted path's module, where it is in a search path.

@@ -8,7 +8,10 @@ pub(crate) mod demonstrate;
 pub(crate) mod diagnose;
 mod evidence;
 mod hashes;
+#[cfg(test)]
+mod known;
 mod machine;
+mod refused;
 mod resolved;
 mod run;
 pub(crate) mod stage;

@@ -22,6 +22,7 @@ pub(super) fn resolved(config: &Config) -> anyhow::Result<Config> {
         config.engine.cache.as_mut(),
         config.engine.api_key_file.as_mut(),
         config.engine.admin_key_file.as_mut(),
+        config.engine.sim_script.as_mut(),
         config.family.chat_template.as_mut(),
         config.server.control_key_file.as_mut(),
         config.log.events.as_mut(),

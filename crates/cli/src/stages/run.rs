@@ -34,6 +34,15 @@ pub(super) struct Ran {
 /// # Errors
 /// If the model cannot be loaded, or the agent cannot be found; what goes wrong in a run is in the run.
 pub(super) async fn run(args: &Assess, config: &Config) -> anyhow::Result<(Vec<Ran>, Option<Loaded>)> {
+    // Before a model is loaded, which takes its time.
+    ensure!(
+        args.rollout.is_some() || !args.command.is_empty(),
+        "give a rollout file, --recording FILE, or a command behind --"
+    );
+    ensure!(
+        args.rollout.is_none() || config.agent.is_some(),
+        "section [agent] is missing: it says how the agent is started"
+    );
     let inputs = inputs(args, config)?;
     let hold = Duration::try_from_secs_f64(args.hold).context("--hold")?;
     let served = match &args.upstream {
@@ -136,7 +145,6 @@ async fn agent(args: &Assess, config: &Config, plugins: &Plugins) -> anyhow::Res
     }
     let quoted = |word: &String| format!("'{}'", word.replace('\'', "'\\''"));
     let line = match args.command.as_slice() {
-        [] => bail!("give a rollout file, --recording FILE, or a command behind --"),
         // One word is a shell's line.
         [line] => line.clone(),
         words => words.iter().map(quoted).collect::<Vec<_>>().join(" "),

@@ -50,7 +50,7 @@ pub(crate) async fn run(args: Stage) -> anyhow::Result<ExitCode> {
         stale: stale(&found.hashes, &now, &CHECKED_FOR),
         told: format!("{}: {}", found.verdict.name(), found.bundle.display()),
         passed: found.verdict == Verdict::Pass,
-        open: Vec::new(),
+        open: found.open,
     });
     let routed = route(assessed, checked, demonstrated);
     let reported = Reported { json: args.json, report: Vec::new() };

@@ -2,11 +2,38 @@
 
 use std::path::Path;
 
-use anyhow::{Context, bail};
+use anyhow::{Context, bail, ensure};
 use serde::Serialize;
 use verbatim_stages::page::Page;
 
 use crate::args::Reported;
+
+impl Reported {
+    /// Whether every report can be written, as far as that is known before there is one.
+    ///
+    /// # Errors
+    /// If a name says no format, or its folder is not there.
+    pub(crate) fn can_be_told(&self) -> anyhow::Result<()> {
+        for path in &self.report {
+            let known = path.extension().and_then(|extension| extension.to_str());
+            ensure!(
+                known.is_some_and(|known| FORMATS.contains(&known)),
+                "--report {}: the name must end in .json, .md, .html or .txt",
+                path.display()
+            );
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+            ensure!(
+                folder.is_none_or(Path::is_dir),
+                "--report {}: there is no such folder; make it first",
+                path.display()
+            );
+        }
+        Ok(())
+    }
+}
+
+/// Endings of a report's name.
+const FORMATS: [&str; 4] = ["json", "md", "html", "txt"];
 
 /// Writes the report where it was asked for, and prints it.
 ///

@@ -16,6 +16,8 @@ mod rewards;
 mod services;
 mod skill;
 mod stages;
+mod stages_refused;
+mod stages_wrong;
 mod support;
 mod verify;
 mod vocabulary;

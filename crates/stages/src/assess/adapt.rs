@@ -6,10 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
+use super::ending::briefly;
 use super::judge::Run;
 use super::{Client, syntaxes};
 use crate::lineage::{Cause, Finding, Intent, Topology, Transition};
-use crate::recording::Recording;
+use crate::page::count;
+use crate::recording::{Outcome, Recording};
 
 /// How much something matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -60,34 +62,80 @@ pub(super) fn adaptations(
         all.extend(of_replies(recording));
         let strangers: BTreeSet<_> = recording.strangers.iter().collect();
         all.extend(strangers.into_iter().map(|path| of_path(path)));
-        if recording.exchanges.is_empty() {
-            let what = format!("{}: no model request was made", run.name);
-            let way_out = "give its client OPENAI_BASE_URL and OPENAI_API_KEY (or ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY) from its environment";
-            all.insert(Adaptation::new(Need::Blocks, what, way_out));
-        } else if run.lineage.turns == 0 {
-            let what = format!("{}: no request is known to have had its reply", run.name);
-            all.insert(Adaptation::new(Need::Unknown, what, "record replies, too"));
-        }
-        all.extend(run.failed.iter().map(|failed| {
-            Adaptation::new(
-                Need::Unknown,
-                format!("{}: {failed}", run.name),
-                "what it would have done next was not seen",
-            )
-        }));
+        all.extend(of_end(run, recording));
         if !run.lineage.timed && run.lineage.steps.iter().any(|step| step.is_branch()) {
             let what = "the recording does not say when replies ended";
             all.insert(Adaptation::new(Need::Noted, what, "requests side by side are counted as forks"));
         }
     }
     if client.retried > 0 {
-        let what = format!("its client puts a failed request again ({} times)", client.retried);
+        let what =
+            format!("its client puts a failed request again ({})", count(client.retried, "time", "times"));
         all.insert(Adaptation::new(Need::Noted, what, "such a request joins the turn that it repeats"));
     }
     if topology == Topology::Intentional {
         all.insert(Adaptation::new(Need::Noted, "branches are declared", "each must be exported by name"));
     }
     all.into_iter().collect()
+}
+
+/// What there is to say of a run that had no turn, or ended badly.
+fn of_end(run: &Run, recording: &Recording) -> Vec<Adaptation> {
+    let name = &run.name;
+    let ended = run.failed.as_deref().map(briefly);
+    if recording.exchanges.is_empty() {
+        let address = "OPENAI_BASE_URL and OPENAI_API_KEY (or ANTHROPIC_BASE_URL and ANTHROPIC_API_KEY)";
+        return vec![match ended {
+            None => Adaptation::new(
+                Need::Blocks,
+                format!("{name}: no model request was made"),
+                format!("give its client {address} from its environment"),
+            ),
+            Some(ended) => Adaptation::new(
+                Need::Blocks,
+                format!("{name}: no model request was made ({ended})"),
+                format!(
+                    "let it run by itself first, or longer (--limit); its client finds its model in {address}"
+                ),
+            ),
+        }];
+    }
+    let mut all = Vec::new();
+    if run.lineage.turns == 0 {
+        all.push(of_no_reply(name, recording));
+    }
+    all.extend(ended.map(|ended| {
+        Adaptation::new(
+            Need::Unknown,
+            format!("{name}: {ended}"),
+            "what it would have done next was not seen",
+        )
+    }));
+    all
+}
+
+/// Requests none of which is known to have had its reply.
+fn of_no_reply(name: &str, recording: &Recording) -> Adaptation {
+    let refused = recording.exchanges.iter().filter_map(|exchange| match exchange.outcome {
+        Outcome::Refused(status) => Some(status),
+        _ => None,
+    });
+    let refused: BTreeSet<u16> = refused.collect();
+    let way_out = match refused.first() {
+        None => "record replies, too",
+        Some(401 | 403) => "give the key that the server asks for (--upstream-key NAME)",
+        Some(500..) => {
+            "see that the engine answers (`verbatim engine probe URL`), or the API behind --upstream"
+        }
+        Some(_) => "send what the server takes: the findings say which field it refuses",
+    };
+    let statuses: Vec<_> = refused.iter().map(u16::to_string).collect();
+    let with = if statuses.is_empty() { String::new() } else { format!(" (status {})", statuses.join(", ")) };
+    Adaptation::new(
+        Need::Unknown,
+        format!("{name}: no request is known to have had its reply{with}"),
+        way_out,
+    )
 }
 
 fn of_finding(finding: &Finding) -> Adaptation {
@@ -140,8 +188,8 @@ fn of_steps(run: &Run) -> Vec<Adaptation> {
             all.push(Adaptation::new(Need::Unknown, what, "they would be read, and never trained"));
         }
     }
-    for ((cause, intent), count) in by_cause {
-        let what = format!("{} ({count} {})", cause.name(), if count == 1 { "request" } else { "requests" });
+    for ((cause, intent), requests) in by_cause {
+        let what = format!("{} ({})", cause.name(), count(requests, "request", "requests"));
         let need = match intent {
             Meant::Yes => Need::Noted,
             Meant::No => Need::Required,

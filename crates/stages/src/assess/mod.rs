@@ -5,6 +5,7 @@
 
 mod adapt;
 mod client;
+mod ending;
 mod judge;
 mod recorder;
 mod report;

@@ -1,8 +1,9 @@
 //! Stage A's report.
 
-use super::{Assessment, Need};
+use super::ending::log;
+use super::{Assessment, Need, Readiness};
 use crate::lineage::{Step, Transition};
-use crate::page::{Page, Part, listed};
+use crate::page::{Page, Part, count, listed};
 
 impl Assessment {
     /// Stage A's fields with their values (reference: Relax §13).
@@ -22,17 +23,51 @@ impl Assessment {
         .to_vec()
     }
 
+    fn todo(&self) -> Vec<&'static str> {
+        let any = |need: Need| self.adaptations.iter().any(|found| found.need == need);
+        let mut todo = Vec::new();
+        if any(Need::Blocks) || any(Need::Required) {
+            todo.push("change what stands under Required adaptations: each says how");
+        }
+        if any(Need::Unknown) {
+            todo.push("settle what stands under Blocking unknowns: declare it, or record what is missing");
+        }
+        todo.push(match (self.readiness, self.next) {
+            (Readiness::Ready, "C") => {
+                "stage C: `verbatim check ROLLOUT.TOML` says whether the rollout is safe to start"
+            }
+            (Readiness::Ready, _) => {
+                "stage B: `verbatim bridge --output FOLDER -- COMMAND` writes its rollout file and launch script"
+            }
+            (Readiness::NeedsChanges, _) => {
+                "assess again; what a setting can mend, `verbatim bridge --output FOLDER -- COMMAND` writes (stage B)"
+            }
+            (Readiness::Blocked, _) => "assess again",
+        });
+        todo
+    }
+
     /// The whole report.
     pub fn page(&self) -> Page {
-        let mut page = Page::new("Stage A: Assess").with(Part::Fields(self.block()));
+        let mut page = Page::new("Stage A: Assess").with(Part::Fields(self.block())).todo(&self.todo());
         page = page.with(Part::Heading("Client".into())).with(Part::Fields(self.client_fields()));
         let noted = self.needing(&[Need::Noted]).into_iter().map(|line| ("note".to_owned(), line)).collect();
         page = page.listing("Noted", noted);
         for run in &self.runs {
-            page = page.with(Part::Heading(format!("{}: {}", run.name, run.lineage.topology.name())));
+            let (requests, contexts) = (run.lineage.steps.len(), run.lineage.contexts);
+            let seen = format!(
+                "{} in {}",
+                count(requests, "request", "requests"),
+                count(contexts, "context", "contexts")
+            );
+            page = page.with(Part::Heading(format!("{}: {}, {seen}", run.name, run.lineage.topology.name())));
+            let end = run.failed.as_deref().map(log).unwrap_or_default();
+            if !end.is_empty() {
+                page = page.with(Part::Diff(end));
+            }
             for step in &run.lineage.steps {
                 page = page
-                    .with(Part::Lines(vec![(format!("{} ctx {}", step.request, step.context), told(step))]));
+                    .with(Part::Lines(vec![(format!("#{} in {}", step.request, step.context), told(step))]));
                 if let Some(difference) = step.difference.as_ref().filter(|found| !found.lines.is_empty()) {
                     page = page.with(Part::Diff(difference.lines.clone()));
                 }
@@ -72,7 +107,7 @@ impl Assessment {
 /// A request's line.
 fn told(step: &Step) -> String {
     let mut parts = vec![step.transition.name().to_owned()];
-    parts.extend(step.parent.map(|parent| format!("goes on from {parent}")));
+    parts.extend(step.parent.map(|parent| format!("goes on from #{parent}")));
     parts.extend(step.cause.map(|cause| format!("cause {}", cause.name())));
     if !matches!(step.transition, Transition::Start | Transition::Append) {
         let yes = |is: bool| if is { "yes" } else { "no" };
@@ -87,7 +122,8 @@ fn told(step: &Step) -> String {
         parts.push(format!("respelt ({})", respelt.join(", ")));
     }
     if step.foreign > 0 {
-        parts.push(format!("{} assistant turns that nobody sampled", step.foreign));
+        let turns = count(step.foreign, "assistant turn", "assistant turns");
+        parts.push(format!("{turns} that nobody sampled"));
     }
     parts.extend(step.problem.clone());
     parts.extend(

@@ -31,7 +31,9 @@ pub struct Choice {
 #[derive(Debug, thiserror::Error)]
 pub enum Unbridged {
     /// Nothing was recorded.
-    #[error("no model request was recorded: there is nothing to adapt to")]
+    #[error(
+        "no model request was recorded: its client must take its server from OPENAI_BASE_URL and OPENAI_API_KEY, or name with --map the variables that it takes it from"
+    )]
     Nothing,
     /// The agent itself must change.
     #[error("the agent must change first: {}", .0.join("; "))]

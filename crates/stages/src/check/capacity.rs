@@ -108,12 +108,13 @@ pub fn capacity(load: Load, gate: Gate) -> Line {
     };
     let what = format!("{} slots are needed, and there are {}", need.told(), gate.told());
     let way_out = match verdict {
-        Verdict::Unsafe => format!(
-            "give it {} slots, or lower agent.concurrency (now {}) or eval.concurrency (together {})",
-            need.told(),
-            load.train,
-            load.eval
-        ),
+        Verdict::Unsafe => {
+            let evals = match load.eval {
+                0 => String::new(),
+                eval => format!(" or eval.concurrency (together {eval})"),
+            };
+            format!("give it {} slots, or lower agent.concurrency (now {}){evals}", need.told(), load.train)
+        }
         Verdict::Unverified => "say how many there are: --slots N, or --slots N --eval-slots M".to_owned(),
         _ => String::new(),
     };

@@ -29,10 +29,16 @@ pub fn parameters(all: &[Parameter], problems: &[String], notes: &[String], unkn
         })
     };
     let mut lines: Vec<Line> = Vec::new();
-    lines
-        .extend(problems.iter().map(|problem| Line::new(Verdict::NeedsChanges, about(problem), problem, "")));
-    lines.extend(unknown.iter().map(|what| Line::new(Verdict::Unverified, about(what), what, "")));
-    lines.extend(notes.iter().map(|note| Line::new(Verdict::Pass, about(note), format!("note: {note}"), "")));
+    // What it is about is not said twice.
+    let line = |verdict, text: &String, before: &str| {
+        let about = about(text);
+        let named = about.strip_prefix("Agentic parameters, ");
+        let rest = named.and_then(|name| text.strip_prefix(name)?.strip_prefix(": ")).unwrap_or(text);
+        Line::new(verdict, &about, format!("{before}{rest}"), "")
+    };
+    lines.extend(problems.iter().map(|problem| line(Verdict::NeedsChanges, problem, "")));
+    lines.extend(unknown.iter().map(|what| line(Verdict::Unverified, what, "")));
+    lines.extend(notes.iter().map(|note| line(Verdict::Pass, note, "note: ")));
     if problems.is_empty() && unknown.is_empty() {
         let set = all.iter().filter(|parameter| parameter.origin != "default").count();
         let what =

@@ -146,7 +146,17 @@ impl Checked {
 
     /// The whole report.
     pub fn page(&self) -> Page {
-        let mut page = Page::new("Stage C: Check").with(Part::Fields(self.block()));
+        let todo: &[_] = match self.is_ready() {
+            true => &[
+                "`verbatim demonstrate ROLLOUT.TOML --job COMMAND` runs the job and proves what it does",
+                "or start the job: nothing that is known speaks against it",
+            ],
+            false => &[
+                "put the blocking items right: each says how, behind what was found",
+                "check again: nothing was started",
+            ],
+        };
+        let mut page = Page::new("Stage C: Check").with(Part::Fields(self.block())).todo(todo);
         let parts = &self.parts;
         let each = [
             ("Settings", &parts.parameters),
@@ -170,7 +180,7 @@ impl Checked {
         };
         page = page.with(Part::Heading("Every setting, and where it came from".into()));
         page = page.with(Part::Fields(self.settings.iter().map(set).collect()));
-        page = page.with(Part::Heading("Given for".into()));
+        page = page.with(Part::Heading("What it was given for, by hash".into()));
         page.with(Part::Fields(
             self.hashes.iter().map(|(what, hash)| (what.clone(), vec![hash.clone()])).collect(),
         ))

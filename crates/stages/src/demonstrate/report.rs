@@ -27,12 +27,35 @@ impl Demonstration {
                 Verdict::Unsafe,
                 "the job",
                 how,
-                "`verbatim diagnose` names the first broken link",
+                "`verbatim diagnose BUNDLE` names the first broken link",
             ));
         }
         let all = Verdict::of_all(points.iter().map(|point| point.verdict));
         let verdict = if forced.is_some() && all == Verdict::Pass { Verdict::Unverified } else { all };
         Self { verdict, forced, points, hashes }
+    }
+
+    /// What is open, each with its way out.
+    pub fn open(&self) -> Vec<String> {
+        self.points.iter().filter(|point| point.blocks()).map(Line::told).collect()
+    }
+
+    fn todo(&self) -> Vec<&'static str> {
+        if self.verdict == Verdict::Pass {
+            return vec![
+                "start the job: this rollout did what it should",
+                "show others: `verbatim demonstrate --replay BUNDLE` judges the same evidence again, and starts nothing",
+            ];
+        }
+        let mut todo = Vec::new();
+        if self.points.iter().any(Line::blocks) {
+            todo.push("put right each point that is no PASS: it says how");
+        }
+        if self.forced.is_some() {
+            todo.push("let `verbatim check ROLLOUT.TOML` pass first: what was forced is never a PASS");
+        }
+        todo.push("demonstrate again");
+        todo
     }
 
     /// The whole report.
@@ -48,8 +71,9 @@ impl Demonstration {
         let told = |line: &Line| (line.verdict.name().to_owned(), line.told());
         Page::new("Stage D: Demonstrate")
             .with(Part::Fields(fields))
+            .todo(&self.todo())
             .listing("The nine points", self.points.iter().map(told).collect())
-            .with(Part::Heading("Given for".into()))
+            .with(Part::Heading("What it was given for, by hash".into()))
             .with(Part::Fields(
                 self.hashes.iter().map(|(what, hash)| (what.clone(), vec![hash.clone()])).collect(),
             ))

@@ -52,7 +52,7 @@ pub enum Cause {
 
 impl Cause {
     /// Each of them.
-    pub const ALL: [Self; 27] = [
+    pub const ALL: [Self; 19] = [
         Self::RetriedFailure,
         Self::Resent,
         Self::ToolsReordered,
@@ -72,14 +72,6 @@ impl Cause {
         Self::Compaction,
         Self::IndependentContext,
         Self::Branched,
-        Self::RetriedFailure,
-        Self::ToolsReordered,
-        Self::TemplateDrift,
-        Self::ToolCallIdentity,
-        Self::AssistantDropped,
-        Self::ToolResultDropped,
-        Self::Reordered,
-        Self::HistoryRewritten,
     ];
 
     /// The name in reports.

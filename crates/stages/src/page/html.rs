@@ -5,15 +5,17 @@ use std::fmt::Write as _;
 use super::{Page, Part};
 
 const STYLE: &str = "\
-body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}\
+:root{color-scheme:light dark}body{font:15px/1.5 system-ui,sans-serif;max-width:62rem;margin:2rem auto;padding:0 1rem;color:#1b1f24;background:#fff}\
 h1{font-size:1.5rem}h2{font-size:1.1rem;margin-top:2rem}\
 table{border-collapse:collapse;width:100%}td{padding:.3rem .6rem;border-top:1px solid #d8dee4;vertical-align:top;overflow-wrap:anywhere}\
-td:first-child{width:16rem;color:#57606a;white-space:nowrap}\
-pre{background:#f6f8fa;padding:.6rem 1rem;overflow-x:auto;white-space:pre-wrap;margin:.2rem 0 .8rem 2rem}\
-.good{color:#1a7f37;font-weight:600}.bad{color:#cf222e;font-weight:600}.open{color:#9a6700;font-weight:600}\
+td:first-child{width:16rem;color:#57606a}.lines td:first-child{width:9rem;white-space:nowrap}p{margin:0}p+p{margin-top:.4rem}\
+pre{background:#f6f8fa;padding:.6rem 1rem;white-space:pre-wrap;overflow-wrap:anywhere;margin:.2rem 0 .8rem}.lines+pre{margin-left:9.6rem}\
+code{background:#eff1f3;border-radius:3px;padding:0 .2em}.good{color:#1a7f37;font-weight:600}.bad{color:#cf222e;font-weight:600}.open{color:#9a6700;font-weight:600}\
 ins{background:#dafbe1;text-decoration:none}del{background:#ffebe9;text-decoration:none}\
 @media(prefers-color-scheme:dark){body{background:#0d1117;color:#e6edf3}td{border-color:#30363d}td:first-child{color:#8b949e}\
-pre{background:#161b22}ins{background:#12361f}del{background:#4b1a1d}.good{color:#3fb950}.bad{color:#f85149}.open{color:#d29922}}";
+pre{background:#161b22}code{background:#21262d}ins{background:#12361f}del{background:#4b1a1d}.good{color:#3fb950}.bad{color:#f85149}.open{color:#d29922}}\
+@media(max-width:40rem){body{margin:1rem auto}tr{display:block;padding:.4rem 0;border-top:1px solid #d8dee466}td,.lines td:first-child,td:first-child{display:block;width:auto;border:0;padding:0 .2rem}\
+.lines+pre{margin-left:0}}";
 
 impl Page {
     /// As a page.
@@ -31,25 +33,20 @@ impl Page {
                 Part::Fields(fields) => {
                     out.push_str("<table>\n");
                     for (name, values) in fields {
-                        let values: Vec<_> = values.iter().map(|value| coloured(value, value)).collect();
+                        let values = values.iter().map(|value| format!("<p>{}</p>", coloured(value)));
                         let _ = writeln!(
                             out,
                             "<tr><td>{}</td><td>{}</td></tr>",
                             escaped(name),
-                            values.join("<br>")
+                            values.collect::<String>()
                         );
                     }
                     out.push_str("</table>\n");
                 }
                 Part::Lines(lines) => {
-                    out.push_str("<table>\n");
+                    out.push_str("<table class=\"lines\">\n");
                     for (mark, line) in lines {
-                        let _ = writeln!(
-                            out,
-                            "<tr><td>{}</td><td>{}</td></tr>",
-                            coloured(mark, mark),
-                            escaped(line)
-                        );
+                        let _ = writeln!(out, "<tr><td>{}</td><td>{}</td></tr>", coloured(mark), coded(line));
                     }
                     out.push_str("</table>\n");
                 }
@@ -73,20 +70,45 @@ fn marked(line: &str) -> String {
     }
 }
 
-/// A verdict in its colour.
-fn coloured(verdict: &str, text: &str) -> String {
-    let text = escaped(text);
-    let class = match verdict {
+/// A verdict in its colour; any other text as it is.
+fn coloured(text: &str) -> String {
+    let class = match text {
         "PASS" | "READY" | "linear" | "intentional branches" | "yes" => "good",
         "UNSAFE" | "BLOCKED" | "NEEDS_CHANGES" | "NEEDS_CODE_CHANGE" | "accidental branches" | "FAIL" => {
             "bad"
         }
         "UNVERIFIED" | "unknown" => "open",
-        _ => return text,
+        _ => return coded(text),
     };
-    format!("<span class=\"{class}\">{text}</span>")
+    format!("<span class=\"{class}\">{}</span>", escaped(text))
+}
+
+/// A text whose commands, between backticks, stand out; a backtick without another is one.
+fn coded(text: &str) -> String {
+    let mut out = String::new();
+    let mut rest = text;
+    while let Some((before, opened)) = rest.split_once('`') {
+        let Some((code, after)) = opened.split_once('`') else { break };
+        let _ = write!(out, "{}<code>{}</code>", escaped(before), escaped(code));
+        rest = after;
+    }
+    out.push_str(&escaped(rest));
+    out
 }
 
 fn escaped(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_stands_out_and_nothing_is_markup_that_was_text() {
+        assert_eq!(coded("run `a <b>` & see"), "run <code>a &lt;b&gt;</code> &amp; see");
+        assert_eq!(coded("one ` alone"), "one ` alone");
+        assert_eq!(coloured("PASS"), "<span class=\"good\">PASS</span>");
+        assert_eq!(coloured("<PASS>"), "&lt;PASS&gt;");
+    }
 }

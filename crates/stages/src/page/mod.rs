@@ -40,6 +40,14 @@ impl Page {
         self
     }
 
+    /// Adds what to do next, in order.
+    #[must_use]
+    pub fn todo(self, steps: &[&str]) -> Self {
+        let steps = steps.iter().enumerate();
+        let steps = steps.map(|(at, step)| (format!("{}.", at + 1), (*step).to_owned())).collect();
+        self.listing("What to do next", steps)
+    }
+
     /// Adds lines under a heading, where there are any.
     #[must_use]
     pub fn listing(self, heading: &str, lines: Vec<(String, String)>) -> Self {
@@ -48,6 +56,11 @@ impl Page {
         }
         self.with(Part::Heading(heading.to_owned())).with(Part::Lines(lines))
     }
+}
+
+/// So many of a thing, in words that fit the number.
+pub fn count(number: usize, one: &str, more: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { more })
 }
 
 /// One value, or `none`.

@@ -9,7 +9,7 @@ const WIDTH: usize = 80;
 /// Columns of a field's name.
 const NAME: usize = 30;
 /// Columns of a line's mark.
-const MARK: usize = 12;
+const MARK: usize = 14;
 
 impl Page {
     /// For a terminal.
@@ -62,14 +62,17 @@ impl Part {
     fn text(&self, out: &mut String) {
         match self {
             Self::Heading(heading) => {
-                let _ = writeln!(out, "\n{heading}");
+                out.push('\n');
+                hang(out, "", 0, heading);
             }
             Self::Fields(fields) => {
                 for (name, values) in fields {
                     let name = format!("{name}:");
                     for (at, value) in values.iter().enumerate() {
                         let label = if at == 0 { name.as_str() } else { "" };
-                        hang(out, &format!("{label:NAME$}"), NAME, value);
+                        // Of several values it is seen where each begins.
+                        let (dash, indent) = if values.len() > 1 { ("- ", NAME + 2) } else { ("", NAME) };
+                        hang(out, &format!("{label:NAME$}{dash}"), indent, value);
                     }
                 }
             }

@@ -7,8 +7,9 @@
 )]
 
 mod blocks;
+mod causes;
 mod demonstrated;
-mod mutated;
+mod pages;
 mod parser;
 mod recorded;
 mod session;

@@ -1,38 +1,9 @@
-//! Recordings that were changed in one way, whose cause is known because we made it.
-//!
-//! The table of `docs/src/stages-causes.md` is made of these: `tools/stages/causes` writes it.
-
-use std::collections::BTreeMap;
-use std::fmt::Write as _;
-use std::path::Path;
+//! The changes that causes were written together with.
 
 use serde_json::{Value, json};
-use verbatim_chat::{LooseReplay, Matcher, Strict};
-use verbatim_stages::lineage::{Cause, Declared, Lineage, Topology, trace};
-use verbatim_stages::recording::read;
+use verbatim_stages::lineage::Cause;
 
-type Lines = Vec<Value>;
-
-/// A change: its name, what it does to the lines (false where there is nothing to change), and what a strict and a
-/// tolerant session must say; none is linear.
-struct Mutation {
-    name: &'static str,
-    change: fn(&mut Lines) -> bool,
-    strict: Option<Cause>,
-    loose: Option<Cause>,
-}
-
-fn messages(line: &mut Value) -> &mut Vec<Value> {
-    line["body"]["messages"].as_array_mut().unwrap()
-}
-
-fn last(lines: &mut Lines) -> &mut Vec<Value> {
-    messages(lines.last_mut().unwrap())
-}
-
-fn place(messages: &[Value], role: &str) -> Option<usize> {
-    messages.iter().position(|message| message["role"] == role)
-}
+use super::{Lines, Mutation, first_turn, last, messages, place};
 
 fn drop_role(lines: &mut Lines, role: &str) -> bool {
     let messages = last(lines);
@@ -49,12 +20,6 @@ fn arguments(lines: &mut Lines) -> bool {
         call["function"]["arguments"] = json!(spelt);
     }
     changed
-}
-
-fn first_turn(lines: &mut Lines) -> Option<&mut Value> {
-    let messages = last(lines);
-    let at = place(messages, "assistant")?;
-    Some(&mut messages[at])
 }
 
 fn content(lines: &mut Lines, change: fn(&str) -> Value) -> bool {
@@ -96,7 +61,7 @@ fn summarised(lines: &mut Lines) -> bool {
     true
 }
 
-const MUTATIONS: &[Mutation] = &[
+pub(crate) const MUTATIONS: &[Mutation] = &[
     Mutation { name: "nothing is changed", change: identity, strict: None, loose: None },
     Mutation {
         name: "an assistant's turn is left out",
@@ -119,7 +84,7 @@ const MUTATIONS: &[Mutation] = &[
             let [.., a, b] = tools[..] else { return false };
             let mut again = lines.last().unwrap().clone();
             again["reply"] = json!({"content": "Again."});
-            self::messages(&mut again).swap(a, b);
+            super::messages(&mut again).swap(a, b);
             lines.push(again);
             true
         },
@@ -312,117 +277,3 @@ const MUTATIONS: &[Mutation] = &[
         loose: Some(Cause::Compaction),
     },
 ];
-
-/// The linear chat recordings: what they are changed from.
-fn bases() -> Vec<(String, Lines)> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../gateway/tests/wire");
-    let mut files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.sort();
-    let lines = |path: &Path| -> Lines {
-        std::fs::read_to_string(path)
-            .unwrap()
-            .lines()
-            .map(|line| serde_json::from_str(line).unwrap())
-            .collect()
-    };
-    let all =
-        files.iter().map(|path| (path.file_stem().unwrap().to_string_lossy().into_owned(), lines(path)));
-    all.filter(|(_, lines)| {
-        let chats = lines.iter().all(|line| line["path"].as_str().unwrap().ends_with("/chat/completions"));
-        let failed = lines.iter().any(|line| line["reply"].get("status").is_some());
-        chats && !failed && lines.len() > 2 && audit(lines, &LooseReplay).topology == Topology::Linear
-    })
-    .collect()
-}
-
-fn audit(lines: &Lines, matcher: &dyn Matcher) -> Lineage {
-    let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
-    trace(&read(&text).unwrap(), matcher, Declared::Nothing)
-}
-
-/// What an audit says: the first cause of a branch; none is linear.
-fn said(lineage: &Lineage) -> Result<Option<Cause>, String> {
-    match (lineage.topology, lineage.steps.iter().find(|step| step.is_branch())) {
-        (Topology::Linear, None) => Ok(None),
-        (_, Some(step)) => step.cause.map(Some).ok_or_else(|| "a branch without a cause".to_owned()),
-        (topology, None) => Err(topology.name().to_owned()),
-    }
-}
-
-#[derive(Default)]
-struct Count {
-    right: usize,
-    missed: usize,
-    wrong: usize,
-}
-
-#[test]
-fn a_changed_recording_is_told_by_its_change_and_never_taken_for_linear() {
-    let bases = bases();
-    assert!(bases.len() >= 8, "{} recordings", bases.len());
-    let (mut counts, mut fixtures) = (BTreeMap::<String, Count>::new(), 0);
-    let mut misses = String::new();
-    let name = |cause: &Option<Cause>| cause.map_or("linear", Cause::name).to_owned();
-    for (base, lines) in &bases {
-        for mutation in MUTATIONS {
-            let mut changed = lines.clone();
-            if !(mutation.change)(&mut changed) {
-                continue;
-            }
-            // A base may be respelt of itself, which a strict session tells first.
-            let strictly = said(&audit(lines, &Strict)) == Ok(None);
-            let judged =
-                [(&LooseReplay as &dyn Matcher, mutation.loose, true), (&Strict, mutation.strict, strictly)];
-            for (matcher, expected, _) in judged.into_iter().filter(|(.., applies)| *applies) {
-                fixtures += 1;
-                let lineage = audit(&changed, matcher);
-                let found = said(&lineage);
-                assert!(
-                    expected.is_none() || lineage.topology != Topology::Linear,
-                    "{base}, {}, {}: a false linear",
-                    mutation.name,
-                    matcher.name()
-                );
-                if found.as_ref() == Ok(&expected) {
-                    counts.entry(name(&expected)).or_default().right += 1;
-                } else {
-                    counts.entry(name(&expected)).or_default().missed += 1;
-                    let told = found.as_ref().map_or_else(Clone::clone, name);
-                    counts.entry(told.clone()).or_default().wrong += 1;
-                    writeln!(
-                        misses,
-                        "{base}, {}, {}: {told}, not {}",
-                        mutation.name,
-                        matcher.name(),
-                        name(&expected)
-                    )
-                    .unwrap();
-                }
-            }
-        }
-    }
-    let table = table(&counts, fixtures, bases.len());
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/src/stages-causes.md");
-    if std::env::var_os("VERBATIM_BLESS").is_some() {
-        std::fs::write(&path, &table).unwrap();
-    }
-    let missed: usize = counts.values().map(|count| count.missed).sum();
-    assert!(missed * 50 <= fixtures, "{missed} of {fixtures}:\n{misses}");
-    assert_eq!(std::fs::read_to_string(path).unwrap_or_default(), table, "run tools/stages/causes; {misses}");
-}
-
-fn table(counts: &BTreeMap<String, Count>, fixtures: usize, bases: usize) -> String {
-    let mut out = format!(
-        "# Causes, counted\n\nMade by `tools/stages/causes`, and checked by the tests: {bases} linear recordings of agents, each changed in one\nway whose cause is known because we made it, and audited as a tolerant and a strict session would: {fixtures} audits.\nNone that is not linear was called linear.\n\n| Cause | Audits | Precision | Recall |\n|---|---|---|---|\n"
-    );
-    for (name, count) in counts {
-        let share = |of: usize| match of {
-            0 => "–".to_owned(),
-            of => format!("{:.3}", count.right as f64 / of as f64),
-        };
-        let all = count.right + count.missed;
-        writeln!(out, "| `{name}` | {all} | {} | {} |", share(count.right + count.wrong), share(all))
-            .unwrap();
-    }
-    out
-}
