@@ -1,15 +1,11 @@
 //! The examples, as their READMEs say to run them, on fewer tasks.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::Command;
 
 use verbatim_samples::{Advantages, Format};
 
-use crate::support::{names, text, verbatim};
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
+use crate::support::{names, root, text, verbatim};
 
 #[test]
 fn search_makes_every_context_a_row_and_gives_it_credit_or_drops_its_group() {

@@ -2,14 +2,13 @@
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
-use std::path::{Path, PathBuf};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 use verbatim_samples::{Advantages, Row};
 
-use crate::support::{GOOD, Rollout, alive, names, text, until};
+use crate::support::{GOOD, Rollout, alive, names, root, text, until};
 
 /// An agent that takes one turn and gives no reward.
 const SILENT: &str = r#"
@@ -42,10 +41,6 @@ EXTRA
 with open(os.environ["VERBATIM_OUTPUT_JSON"], "w") as file:
     file.writelines(json.dumps(record) + "\n" for record in records)
 "#;
-
-fn root() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
-}
 
 /// Flags that make Python's functions be found, a folder of its own among their places.
 fn with(settings: &[&str]) -> Vec<String> {

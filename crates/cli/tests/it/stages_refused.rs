@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use crate::support::{GOOD, Rollout, verbatim};
+use crate::support::{GOOD, Rollout, root, verbatim};
 
 /// What a check says that keeps a rollout from being ready.
 fn blocking(rollout: &Rollout, settings: &[&str]) -> Vec<String> {
     let mut command = verbatim();
     command.args(["check", "--json"]).arg(rollout.path("rollout.toml"));
+    // Functions are loaded by a host, which need not be installed.
+    command.args(["--set", &format!("plugins.search_paths={:?}", [root().join("python")])]);
     for setting in settings {
         command.args(["--set", setting]);
     }

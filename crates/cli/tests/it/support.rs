@@ -18,6 +18,11 @@ pub(crate) fn verbatim() -> Command {
     command
 }
 
+/// The checkout.
+pub(crate) fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap()
+}
+
 /// A rollout in a folder of its own.
 pub(crate) struct Rollout {
     pub(crate) folder: TempDir,
