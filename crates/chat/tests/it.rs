@@ -1,4 +1,5 @@
 //! What each matcher takes for the same message again.
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 use std::sync::Arc;
 

@@ -141,7 +141,7 @@ impl Sim {
             let run = prompt.ids.get(place.start..place.end());
             let patches: u64 = place.grid.iter().map(|side| u64::from(*side)).product();
             let is_run = run.is_some_and(|run| !run.is_empty() && run.iter().all(|id| *id == pad));
-            if !is_run || place.start < from || patches % place.length as u64 != 0 {
+            if !is_run || place.start < from || !patches.is_multiple_of(place.length as u64) {
                 return Some(format!("no image fits {place:?}"));
             }
             if prompt.ids[from..place.start].contains(&pad) {
