@@ -1,17 +1,19 @@
 //! Which thread writes.
 
 use std::io::Result;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use super::*;
 use crate::disk::{Disk, Medium, System};
 
-/// Notes which thread wrote, and takes its time.
+/// Notes which thread wrote, takes its time, and fails when it is told to.
 #[derive(Clone, Default)]
 struct Watched {
     wrote: Arc<Mutex<Vec<bool>>>,
     takes: Arc<Mutex<Duration>>,
+    fails: Arc<AtomicBool>,
 }
 
 impl Watched {
@@ -50,6 +52,9 @@ struct WatchedFile {
 
 impl Medium for WatchedFile {
     fn write(&mut self, bytes: &[u8], at: u64) -> Result<()> {
+        if self.disk.fails.load(Ordering::Relaxed) {
+            return Err(std::io::ErrorKind::StorageFull.into());
+        }
         std::thread::sleep(*self.disk.takes.lock().expect("a lock"));
         let own = std::thread::current().name() == Some("journal");
         self.disk.wrote.lock().expect("a lock").push(own);
@@ -107,6 +112,24 @@ fn a_disk_that_is_waited_for_is_waited_for_by_the_thread() {
     let (journal, disk) = watched(folder.path(), Level::Disk);
     kept(&journal, &[1; 100], &[]);
     assert_eq!(disk.by_thread(), [true]);
+}
+
+/// What the disk did with the write that failed is not known, even if it takes others again.
+#[test]
+fn after_a_failure_nothing_is_kept_whoever_would_write_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (journal, disk) = watched(folder.path(), Level::Process);
+    kept(&journal, &[1; 100], &[]);
+    disk.fails.store(true, Ordering::Relaxed);
+    let failed = append(&journal, "line", &[2; 100], &[]).expect("room");
+    assert!(wait(failed.kept()).expect_err("a failure").is_full());
+    disk.fails.store(false, Ordering::Relaxed);
+    assert!(append(&journal, "line", &[3; 100], &[]).is_err());
+    assert!(wait(journal.append_small("line", vec![4; 100]).kept()).is_err());
+    assert!(wait(journal.cut("line").kept()).is_err());
+    assert!(wait(journal.settled()).is_err());
+    drop(journal);
+    assert_eq!(lines(&open(folder.path()).1)["line"].len(), 1);
 }
 
 #[test]

@@ -195,6 +195,7 @@ mod tests {
     use std::path::Path;
     use std::time::Duration;
 
+    use futures::FutureExt as _;
     use tempfile::TempDir;
     use verbatim_events::GroupId;
     use verbatim_journal::Options;
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(pull.acknowledge(0).await.unwrap(), Acknowledged::Before);
         assert_eq!(pull.acknowledge(2).await.unwrap(), Acknowledged::Unknown);
         let [first, second] = past.frozen.try_into().unwrap();
-        pull.put(Arc::new(first)).await.unwrap();
+        pull.put(Arc::new(first)).now_or_never().expect("it is done with").unwrap();
         let waits = tokio::spawn(pull.put(Arc::new(second)));
         let given = pull.next(None, Duration::ZERO, Duration::ZERO).await.unwrap();
         assert_eq!((given.id, pull.len()), (1, 1));
