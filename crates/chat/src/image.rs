@@ -127,11 +127,6 @@ impl Image {
         self.media
     }
 
-    /// Width and height in pixels as the file has them, before it is turned.
-    pub fn stored_size(&self) -> (u32, u32) {
-        (self.width, self.height)
-    }
-
     /// How it is to be turned, in EXIF's numbers: 1 is upright.
     pub fn orientation(&self) -> u8 {
         self.orientation

@@ -91,6 +91,17 @@ pub struct Pixels {
     pub max: Option<u64>,
 }
 
+impl Pixels {
+    /// Refuses bounds in a family that shows no images.
+    pub(crate) fn unused(&self, family: &str) -> Result<(), FamilyError> {
+        if *self == Self::default() {
+            return Ok(());
+        }
+        let reason = format!("family {family} shows no images; leave min_pixels and max_pixels out");
+        Err(FamilyError::Template { reason })
+    }
+}
+
 /// Sets up the family of that name with a template and fixed arguments alone.
 ///
 /// # Errors
@@ -117,10 +128,7 @@ pub fn load_with(
     options: &Options,
 ) -> Result<Arc<dyn Family>, FamilyError> {
     if name == "default" {
-        if options.pixels != Pixels::default() {
-            let reason = "family default shows no images; leave min_pixels and max_pixels out".to_owned();
-            return Err(FamilyError::Template { reason });
-        }
+        options.pixels.unused("default")?;
         return Ok(Arc::new(Templated::new(tokenizer, options)?));
     }
     let Some(format) = NATIVE.iter().find(|format| format.table().name == name) else {

@@ -22,15 +22,7 @@ pub(super) fn vision(
     let known = VISION.iter().all(|token| tokenizer.special(token).is_some());
     let patches = format.patches().filter(|_| known);
     let Some((patches, pad)) = patches.zip(tokenizer.special(VISION[1])) else {
-        return match pixels.min.or(pixels.max) {
-            None => Ok(None),
-            Some(_) => Err(FamilyError::Template {
-                reason: format!(
-                    "family {} shows no images; leave min_pixels and max_pixels out",
-                    format.table().name
-                ),
-            }),
-        };
+        return pixels.unused(format.table().name).map(|()| None);
     };
     let patches = Patches {
         min_pixels: pixels.min.unwrap_or(patches.min_pixels),

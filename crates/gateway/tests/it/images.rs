@@ -5,11 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use reqwest::StatusCode;
 use serde_json::{Value, json};
-use tempfile::TempDir;
 use verbatim_chat::{Message, Role, Setup};
 use verbatim_engine_sim::{Line, SimOptions};
 use verbatim_families::{Family, Scene, StartState};
 
+use crate::journal::image;
 use crate::support::{Server, Setting, loaded, text, user};
 
 /// A red PNG of 60 by 40 pixels.
@@ -157,7 +157,7 @@ async fn a_session_with_images_outlives_its_server() {
     let first = server.says(&session, &[shows("What?", RED)]).await;
     let messages = [shows("What?", RED), first.clone(), shows("And this?", BLUE)];
     let second = server.says(&session, &messages).await;
-    let crashed = killed(folder.path());
+    let crashed = image(folder.path());
     let again = Server::with(setting(Some(crashed.path())), [said("sure")]).await;
     assert_eq!(rows(&again, &session).await, rows(&server, &session).await);
     again.says(&session, &[&messages[..], &[second, user("Sure?")]].concat()).await;
@@ -165,14 +165,4 @@ async fn a_session_with_images_outlives_its_server() {
     assert!(after[0].prompt.starts_with(&[&before[1].prompt[..], &before[1].said].concat()));
     assert_eq!(after[0].images, before[1].images);
     assert_eq!(again.lost("rerooted") + again.lost("forked"), 0);
-}
-
-/// The journal as a server that was killed now would leave it.
-fn killed(folder: &Path) -> TempDir {
-    let copy = tempfile::tempdir().unwrap();
-    for file in std::fs::read_dir(folder).unwrap() {
-        let file = file.unwrap();
-        std::fs::copy(file.path(), copy.path().join(file.file_name())).unwrap();
-    }
-    copy
 }

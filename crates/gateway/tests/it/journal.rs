@@ -11,7 +11,7 @@ use tempfile::TempDir;
 use crate::support::{Server, Setting, text};
 
 /// The folder as a server that was killed now would leave it.
-fn image(folder: &Path) -> TempDir {
+pub(crate) fn image(folder: &Path) -> TempDir {
     let image = tempfile::tempdir().unwrap();
     for file in std::fs::read_dir(folder).unwrap() {
         let file = file.unwrap();
