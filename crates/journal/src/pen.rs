@@ -4,8 +4,9 @@
 //! they were appended, whoever writes them.
 //!
 //! A copy of a few kilobytes into the system's memory takes less than waking a thread for it and a task for its answer. So
-//! at [`Level::Process`] whoever waits for a little writes it. What may take long is the thread's: large records, payloads,
-//! another segment, space to be made, a disk to wait for, and for a while everything, once a write was slow.
+//! at [`Level::Process`] whoever waits for a little writes it, and what others order meanwhile. What may take long is the
+//! thread's: large records, payloads, another segment, space to be made, a disk to wait for, and for a while everything,
+//! once writes were slow.
 
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::time::{Duration, Instant};
@@ -18,8 +19,12 @@ use crate::{JournalError, Level, compact};
 const LITTLE: usize = 64 << 10;
 /// A write that took so long was slow.
 const SLOW: Duration = Duration::from_millis(2);
+/// So many slow writes, one after the other, are the disk's doing. One may be the system's, which let another thread run.
+const SLOW_WRITES: u32 = 2;
 /// How long the thread then writes alone.
 const REST: Duration = Duration::from_secs(1);
+/// How often one who waits writes for others who came meanwhile.
+const ROUNDS: usize = 4;
 
 pub(crate) struct Pen {
     queue: Arc<Queue>,
@@ -29,13 +34,15 @@ pub(crate) struct Pen {
 
 struct Held {
     writer: Writer,
+    /// The last so many writes of those who waited were slow.
+    slow: u32,
     /// Until when nobody but the thread writes.
     rests: Option<Instant>,
 }
 
 impl Pen {
     pub(crate) fn new(queue: Arc<Queue>, writer: Writer, level: Level) -> Self {
-        Self { queue, held: Mutex::new(Held { writer, rests: None }), level }
+        Self { queue, held: Mutex::new(Held { writer, slow: 0, rests: None }), level }
     }
 
     /// Writes what is ordered, until nothing will be: the thread.
@@ -54,13 +61,24 @@ impl Pen {
 
     /// Writes what is ordered if that is soon done; else the thread does.
     pub(crate) fn lead(&self) {
-        let led = match self.held.try_lock() {
-            Ok(held) if self.level == Level::Process => self.write_little(held),
-            Ok(_) | Err(TryLockError::WouldBlock | TryLockError::Poisoned(_)) => false,
-        };
-        if !led {
-            self.queue.wake();
+        if self.level != Level::Process {
+            return self.queue.wake();
         }
+        for _ in 0..ROUNDS {
+            let written = match self.held.try_lock() {
+                Ok(held) => self.write_little(held),
+                // Who has it looks at the queue again after letting go of it.
+                Err(TryLockError::WouldBlock) => return,
+                Err(TryLockError::Poisoned(_)) => false,
+            };
+            if !written {
+                break;
+            }
+            if self.queue.is_empty() {
+                return;
+            }
+        }
+        self.queue.wake();
     }
 
     /// Has the thread write what is ordered.
@@ -77,7 +95,8 @@ impl Pen {
         let Some(orders) = self.queue.take_little(room) else { return false };
         // What failed has been told.
         let _ = self.write(&mut held, orders);
-        held.rests = (now.elapsed() > SLOW).then(|| now + REST);
+        held.slow = if now.elapsed() > SLOW { held.slow + 1 } else { 0 };
+        held.rests = (held.slow >= SLOW_WRITES).then(|| now + REST);
         true
     }
 

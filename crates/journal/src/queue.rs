@@ -99,6 +99,11 @@ impl Queue {
         self.pushed.notify_one();
     }
 
+    /// Whether nothing is ordered.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.state().orders.is_empty()
+    }
+
     /// All that is ordered.
     pub(crate) fn take(&self) -> Vec<Order> {
         std::mem::take(&mut self.state().orders)

@@ -171,7 +171,7 @@ impl Writer {
     /// Writes what is buffered, as durably as the level says.
     pub(crate) fn flush(&mut self) -> Result<(), JournalError> {
         let Current { segment, records, buffer, at, payloads, .. } = &mut self.current;
-        let path = segment::records(&self.folder, *segment);
+        let path = || segment::records(&self.folder, *segment);
         let waits = self.options.level == Level::Disk;
         // A record that is there has its payloads, and its file has a name.
         if let Some(payloads) = payloads.as_mut().filter(|_| waits) {
@@ -183,11 +183,11 @@ impl Writer {
             synced.map_err(|error| JournalError::file(&self.folder, "keeping its names", error))?;
             self.named = false;
         }
-        records.write(buffer, *at).map_err(|error| JournalError::file(&path, "writing", error))?;
+        records.write(buffer, *at).map_err(|error| JournalError::file(path(), "writing", error))?;
         *at += buffer.len() as u64;
         buffer.clear();
         if waits {
-            records.sync().map_err(|error| JournalError::file(path, "waiting for the disk", error))?;
+            records.sync().map_err(|error| JournalError::file(path(), "waiting for the disk", error))?;
         }
         Ok(())
     }

@@ -11,6 +11,9 @@ use verbatim_tokens::{LogprobKind, Replay, Runs, Sampled, Speculation, TokenId, 
 use super::ids;
 use crate::{JournalError, Kept};
 
+/// More than the names of a turn's fields take, and its numbers.
+const NAMES: usize = 1 << 10;
+
 /// A turn with what its session knows of it beside its event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TurnRecord {
@@ -140,9 +143,19 @@ impl TurnRecord {
             stop: self.stop.clone(),
             lora: self.lora.clone(),
         };
-        let body = rmp_serde::to_vec_named(&wire);
+        let mut body = Vec::with_capacity(self.likely());
         let broken = |error: rmp_serde::encode::Error| entry(&self.turn.session, 0, error.to_string());
-        Ok((body.map_err(broken)?, payloads))
+        rmp_serde::encode::write_named(&mut body, &wire).map_err(broken)?;
+        Ok((body, payloads))
+    }
+
+    /// Bytes that it takes, unless its texts are long ones: the text of a token is some four bytes.
+    fn likely(&self) -> usize {
+        let observed = match &self.turn.observed {
+            Observed::Shared(_) => 0,
+            Observed::Ids(ids) | Observed::New { ids, .. } => ids.len(),
+        };
+        NAMES + 8 * observed + 12 * self.turn.generated.sampled.ids().len()
     }
 
     /// From an entry of a session's line.

@@ -97,13 +97,30 @@ fn who_waits_for_a_little_writes_it_and_what_is_large_is_the_threads() {
 }
 
 #[test]
-fn once_a_write_was_slow_the_thread_writes() {
+fn once_two_writes_were_slow_the_thread_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     let (journal, disk) = watched(folder.path(), Level::Process);
-    *disk.takes.lock().expect("a lock") = Duration::from_millis(20);
-    kept(&journal, &[1; 100], &[]);
-    kept(&journal, &[2; 100], &[]);
-    assert_eq!(disk.by_thread(), [false, true]);
+    let takes = |millis| *disk.takes.lock().expect("a lock") = Duration::from_millis(millis);
+    // A slow one between others may be a thread that was not let run.
+    for millis in [20, 0, 20, 20, 0] {
+        takes(millis);
+        kept(&journal, &[1; 100], &[]);
+    }
+    assert_eq!(disk.by_thread(), [false, false, false, false, true]);
+}
+
+/// Who comes while another writes neither waits for that nor wakes the thread: the other writes it.
+#[test]
+fn who_writes_writes_for_who_comes_meanwhile() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (journal, disk) = watched(folder.path(), Level::Process);
+    *disk.takes.lock().expect("a lock") = Duration::from_millis(200);
+    std::thread::scope(|scope| {
+        scope.spawn(|| kept(&journal, &[1; 100], &[]));
+        std::thread::sleep(Duration::from_millis(50));
+        kept(&journal, &[2; 100], &[]);
+    });
+    assert_eq!(disk.by_thread(), [false, false]);
 }
 
 #[test]
