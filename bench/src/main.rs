@@ -30,6 +30,11 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+/// As in `verbatim`.
+#[cfg(not(feature = "heap"))]
+#[global_allocator]
+static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 use args::{Args, Command};
 
 fn main() -> ExitCode {

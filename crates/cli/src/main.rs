@@ -20,6 +20,10 @@ use clap::Parser;
 
 use args::{Args, Command};
 
+/// What a turn made on one thread is often freed on another, where the system's allocator waits for a lock.
+#[global_allocator]
+static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // The launcher must stay small and single: it runs once for every agent.
     if std::env::args_os().nth(1).is_some_and(|first| first == "launcher") {

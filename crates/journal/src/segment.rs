@@ -11,7 +11,7 @@ use crate::JournalError;
 use crate::frame::{Number, plain};
 
 /// The version of everything that is written here.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 /// Bytes before a segment's first record.
 pub(crate) const HEADER: usize = 32;
 

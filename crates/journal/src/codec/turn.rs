@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use bytes::Bytes;
 use serde::{Deserialize, Serialize};
+use serde_tuple::{Deserialize_tuple, Serialize_tuple};
 use verbatim_chat::{Chain, ImagePlace, Key, Message, Setup, StartState};
 use verbatim_events::{Finish, Generated, NodeId, Observed, SessionId, Timings, TurnCommitted};
 use verbatim_tokens::{LogprobKind, Replay, Runs, Sampled, Speculation, TokenId, Version, Width};
@@ -11,8 +12,8 @@ use verbatim_tokens::{LogprobKind, Replay, Runs, Sampled, Speculation, TokenId, 
 use super::ids;
 use crate::{JournalError, Kept};
 
-/// More than the names of a turn's fields take, and its numbers.
-const NAMES: usize = 1 << 10;
+/// More than what has no tokens takes.
+const REST: usize = 1 << 9;
 
 /// A turn with what its session knows of it beside its event.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +41,9 @@ pub struct SentRecord {
     pub key: Option<String>,
 }
 
-#[derive(Serialize, Deserialize)]
+/// A list of values, for their names would be a fifth of a turn: another order or another field is another
+/// [format](crate::segment::FORMAT).
+#[derive(Serialize_tuple, Deserialize_tuple)]
 struct Wire {
     parent: Option<NodeId>,
     observed: WireObserved,
@@ -53,7 +56,6 @@ struct Wire {
     response: String,
     temperature: f32,
     cached_tokens: Option<u32>,
-    #[serde(default)]
     reasoning_tokens: usize,
     experts: Option<Shape>,
     indexer: Option<Shape>,
@@ -72,20 +74,22 @@ struct Wire {
 #[derive(Serialize, Deserialize)]
 enum WireObserved {
     Shared(NodeId),
-    New {
-        setup: Option<Arc<Setup>>,
-        messages: Box<[Arc<Message>]>,
-        ids: Bytes,
-        #[serde(default, skip_serializing_if = "<[_]>::is_empty")]
-        images: Box<[ImagePlace]>,
-        trim: usize,
-        start: StartState,
-    },
+    New(WireNew),
     Ids(Bytes),
 }
 
+#[derive(Serialize_tuple, Deserialize_tuple)]
+struct WireNew {
+    setup: Option<Arc<Setup>>,
+    messages: Box<[Arc<Message>]>,
+    ids: Bytes,
+    images: Box<[ImagePlace]>,
+    trim: usize,
+    start: StartState,
+}
+
 /// A payload without its bytes, which lie beside the journal.
-#[derive(Serialize, Deserialize)]
+#[derive(Serialize_tuple, Deserialize_tuple)]
 struct Shape {
     start: usize,
     layers: usize,
@@ -108,14 +112,14 @@ impl TurnRecord {
         let observed = match &self.turn.observed {
             Observed::Shared(node) => WireObserved::Shared(*node),
             Observed::Ids(ids) => WireObserved::Ids(ids::write(ids)),
-            Observed::New { setup, messages, ids, images, trim, start } => WireObserved::New {
+            Observed::New { setup, messages, ids, images, trim, start } => WireObserved::New(WireNew {
                 setup: setup.clone(),
                 messages: messages.clone(),
                 ids: ids::write(ids),
                 images: images.clone(),
                 trim: *trim,
                 start: *start,
-            },
+            }),
         };
         let wire = Wire {
             parent: self.turn.parent,
@@ -145,6 +149,7 @@ impl TurnRecord {
         };
         let mut body = Vec::with_capacity(self.likely());
         let broken = |error: rmp_serde::encode::Error| entry(&self.turn.session, 0, error.to_string());
+        // What is within by its names: messages leave out what they have not.
         rmp_serde::encode::write_named(&mut body, &wire).map_err(broken)?;
         Ok((body, payloads))
     }
@@ -155,7 +160,7 @@ impl TurnRecord {
             Observed::Shared(_) => 0,
             Observed::Ids(ids) | Observed::New { ids, .. } => ids.len(),
         };
-        NAMES + 8 * observed + 12 * self.turn.generated.sampled.ids().len()
+        REST + 8 * observed + 12 * self.turn.generated.sampled.ids().len()
     }
 
     /// From an entry of a session's line.
@@ -186,7 +191,7 @@ impl TurnRecord {
         let observed = match wire.observed {
             WireObserved::Shared(node) => Observed::Shared(node),
             WireObserved::Ids(ids) => Observed::Ids(ids::read(&ids).into()),
-            WireObserved::New { setup, messages, ids, images, trim, start } => {
+            WireObserved::New(WireNew { setup, messages, ids, images, trim, start }) => {
                 let ids: Arc<[TokenId]> = ids::read(&ids).into();
                 placed(&messages, &ids, &images).map_err(|problem| broken(problem.to_owned()))?;
                 Observed::New { setup, messages, ids, images, trim, start }
