@@ -1,7 +1,7 @@
 //! `verbatim-bench journal`: what keeping sessions costs.
 //!
-//! The promise: the levels take turns within each run, so that whatever else the machine does meets all of them alike,
-//! and ratios are of one run.
+//! The promise: the levels take turns within each run, each run beginning with another, so that whatever else the machine
+//! does meets all of them alike, and ratios are of one run.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -29,8 +29,10 @@ const LEVELS: [(&str, Option<Level>); 3] =
 pub(crate) async fn run(args: &Journal) -> anyhow::Result<()> {
     let words = Words::new(&*assets::tokenizer()?)?;
     let mut outcomes: [Vec<Outcome>; 3] = Default::default();
-    for _ in 0..args.load.runs {
-        for ((_, level), outcomes) in LEVELS.iter().zip(&mut outcomes) {
+    for run in 0..args.load.runs as usize {
+        for nth in run..run + LEVELS.len() {
+            let nth = nth % LEVELS.len();
+            let ((_, level), outcomes) = (LEVELS[nth], &mut outcomes[nth]);
             let folder = tempfile::tempdir()?;
             let kept = level.map(|level| Kept { folder: folder.path().to_owned(), level });
             let server = Server::keeping(&args.load.replies, kept.as_ref())?;

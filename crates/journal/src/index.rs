@@ -40,7 +40,10 @@ impl Index {
         match record {
             Record::Entry(line, entry) => {
                 self.count(&piece);
-                let line = self.lines.entry(line.clone()).or_default();
+                let line = match self.lines.get_mut(line) {
+                    Some(line) => line,
+                    None => self.lines.entry(line.clone()).or_default(),
+                };
                 line.pieces.push(piece);
                 line.next = entry.at + 1;
             }

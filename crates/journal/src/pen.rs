@@ -34,29 +34,56 @@ pub(crate) struct Pen {
 
 struct Held {
     writer: Writer,
-    /// The last so many writes of those who waited were slow.
+    pace: Pace,
+}
+
+/// How the writes of those who waited went.
+#[derive(Default)]
+struct Pace {
+    /// The last so many were slow.
     slow: u32,
     /// Until when nobody but the thread writes.
     rests: Option<Instant>,
 }
 
-impl Pen {
-    pub(crate) fn new(queue: Arc<Queue>, writer: Writer, level: Level) -> Self {
-        Self { queue, held: Mutex::new(Held { writer, slow: 0, rests: None }), level }
+impl Pace {
+    fn rests(&self, now: Instant) -> bool {
+        self.rests.is_some_and(|until| now < until)
     }
 
-    /// Writes what is ordered, until nothing will be: the thread.
+    /// A write that began at `now` took so long.
+    fn note(&mut self, now: Instant, took: Duration) {
+        self.slow = if took > SLOW { self.slow + 1 } else { 0 };
+        self.rests = (self.slow >= SLOW_WRITES).then(|| now + took + REST);
+    }
+}
+
+impl Pen {
+    pub(crate) fn new(queue: Arc<Queue>, writer: Writer, level: Level) -> Self {
+        Self { queue, held: Mutex::new(Held { writer, pace: Pace::default() }), level }
+    }
+
+    /// Writes what is ordered whenever it is woken, until nothing will be: the thread.
     pub(crate) fn run(&self) {
         while self.queue.wait() {
-            let Ok(mut held) = self.held.lock() else { return self.queue.fail(JournalError::Closed) };
-            if self.write(&mut held, self.queue.take()).is_err() {
-                return;
-            }
-            // Space is made after those who wait were told.
-            if let Err(failure) = compact::step(&mut held.writer) {
-                return self.queue.fail(failure);
+            // Who came while it had the pen left that to it.
+            while !self.queue.is_empty() {
+                if self.write_all().is_err() {
+                    return;
+                }
             }
         }
+    }
+
+    fn write_all(&self) -> Result<(), JournalError> {
+        let Ok(mut held) = self.held.lock() else {
+            self.queue.fail(JournalError::Closed);
+            return Err(JournalError::Closed);
+        };
+        self.write(&mut held, self.queue.take())?;
+        // Space is made after those who wait were told.
+        let made = compact::step(&mut held.writer);
+        made.inspect_err(|failure| self.queue.fail(failure.clone()))
     }
 
     /// Writes what is ordered if that is soon done; else the thread does.
@@ -88,15 +115,14 @@ impl Pen {
 
     fn write_little(&self, mut held: MutexGuard<'_, Held>) -> bool {
         let now = Instant::now();
-        if held.rests.is_some_and(|until| now < until) {
+        if held.pace.rests(now) {
             return false;
         }
         let room = usize::try_from(held.writer.room()).map_or(LITTLE, |room| room.min(LITTLE));
         let Some(orders) = self.queue.take_little(room) else { return false };
         // What failed has been told.
         let _ = self.write(&mut held, orders);
-        held.slow = if now.elapsed() > SLOW { held.slow + 1 } else { 0 };
-        held.rests = (held.slow >= SLOW_WRITES).then(|| now + REST);
+        held.pace.note(now, now.elapsed());
         true
     }
 
@@ -117,5 +143,20 @@ impl Pen {
             drop(kept.send(written.clone()));
         }
         written
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_slow_writes_in_a_row_are_the_disks_doing_and_one_is_not() {
+        let (mut pace, now) = (Pace::default(), Instant::now());
+        let mut after = |millis| {
+            pace.note(now, Duration::from_millis(millis));
+            pace.rests(now)
+        };
+        assert_eq!([20, 0, 20, 20, 0].map(&mut after), [false, false, false, true, false]);
     }
 }

@@ -66,13 +66,15 @@ pub(crate) struct Order {
 #[derive(Default)]
 pub(crate) struct Queue {
     state: Mutex<State>,
-    pushed: Condvar,
+    woken: Condvar,
 }
 
 #[derive(Default)]
 struct State {
     orders: Vec<Order>,
     failure: Option<JournalError>,
+    /// The thread is to write.
+    woken: bool,
     closed: bool,
 }
 
@@ -87,16 +89,18 @@ impl Queue {
         }
     }
 
-    /// Waits until something is ordered; false once nothing will be any more.
+    /// Waits until it is woken; false once nothing will be ordered any more.
     pub(crate) fn wait(&self) -> bool {
-        let waits = |state: &mut State| state.orders.is_empty() && !state.closed;
-        let state = self.pushed.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
-        !state.orders.is_empty()
+        let waits = |state: &mut State| !state.woken && !state.closed;
+        let mut state = self.woken.wait_while(self.state(), waits).unwrap_or_else(PoisonError::into_inner);
+        state.woken = false;
+        !state.closed || !state.orders.is_empty()
     }
 
-    /// Wakes who waits for orders.
+    /// Wakes the thread.
     pub(crate) fn wake(&self) {
-        self.pushed.notify_one();
+        self.state().woken = true;
+        self.woken.notify_one();
     }
 
     /// Whether nothing is ordered.
@@ -132,7 +136,7 @@ impl Queue {
 
     pub(crate) fn close(&self) {
         self.state().closed = true;
-        self.pushed.notify_one();
+        self.woken.notify_one();
     }
 
     fn state(&self) -> MutexGuard<'_, State> {

@@ -4,9 +4,7 @@ use bytes::Bytes;
 use verbatim_tokens::{Logprobs, TokenId};
 
 pub(super) fn write(ids: &[TokenId]) -> Bytes {
-    let mut out = Vec::with_capacity(4 * ids.len());
-    ids.iter().for_each(|id| out.extend_from_slice(&id.0.to_le_bytes()));
-    out.into()
+    put(ids.len(), ids.iter().map(|id| id.0.to_le_bytes()))
 }
 
 pub(super) fn read(bytes: &[u8]) -> Vec<TokenId> {
@@ -15,9 +13,7 @@ pub(super) fn read(bytes: &[u8]) -> Vec<TokenId> {
 
 /// A missing one is a NaN.
 pub(super) fn write_logprobs(logprobs: &Logprobs) -> Bytes {
-    let mut out = Vec::with_capacity(4 * logprobs.len());
-    logprobs.iter().for_each(|value| out.extend_from_slice(&value.unwrap_or(f32::NAN).to_le_bytes()));
-    out.into()
+    put(logprobs.len(), logprobs.iter().map(|value| value.unwrap_or(f32::NAN).to_le_bytes()))
 }
 
 pub(super) fn read_logprobs(bytes: &[u8]) -> Logprobs {
@@ -25,6 +21,13 @@ pub(super) fn read_logprobs(bytes: &[u8]) -> Logprobs {
     let values = words(bytes).map(f32::from_le_bytes);
     values.for_each(|value| logprobs.push((!value.is_nan()).then_some(value)));
     logprobs
+}
+
+/// Into their places one by one, which takes less than making room for each.
+fn put(count: usize, words: impl Iterator<Item = [u8; 4]>) -> Bytes {
+    let mut out = vec![0; 4 * count];
+    out.chunks_exact_mut(4).zip(words).for_each(|(place, word)| place.copy_from_slice(&word));
+    out.into()
 }
 
 fn words(bytes: &[u8]) -> impl Iterator<Item = [u8; 4]> + '_ {
