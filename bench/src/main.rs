@@ -30,12 +30,12 @@ use std::process::ExitCode;
 
 use clap::Parser;
 
+use args::{Args, Command};
+
 /// As in `verbatim`.
 #[cfg(not(feature = "heap"))]
 #[global_allocator]
 static HEAP: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
-use args::{Args, Command};
 
 fn main() -> ExitCode {
     match run(Args::parse()) {
